@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestQuestionsTakeNoAllocation: a token with a question takes the one allocation of its
-// text, and reading the question takes none.
+// TestQuestionsTakeNoAllocation checks that sealing a token with a question allocates only the
+// text of the token, and that reading the question allocates nothing.
 func TestQuestionsTakeNoAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector pools drop what they hold")
@@ -39,13 +39,13 @@ func TestQuestionsTakeNoAllocation(t *testing.T) {
 				seen++
 			}
 		}
-	}); n != 0 || seen != 101 { // once to warm up
+	}); n != 0 || seen != 101 { // 100 runs, and one more to warm up
 		t.Errorf("%v allocations to read %d questions", n, seen)
 	}
 }
 
-// TestAnAnswerIsCheckedAgainstFewQuestions makes one question after the other unreadable,
-// and counts how many of them a look-up reads: those without which it finds nothing.
+// TestAnAnswerIsCheckedAgainstFewQuestions counts how many questions a look-up reads. It makes
+// one question at a time unreadable. If the look-up then fails, it has read that question.
 func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 	for name, round := range roundsWith(t, shuffled(MaxQuestions)) {
 		asked, intact := slices.Collect(round.Asked), round.questions
@@ -53,7 +53,7 @@ func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 			reads, at := 0, 0
 			for _, other := range asked {
 				text := []byte(intact.text)
-				text[at] = 0 // no kind
+				text[at] = 0 // 0 is no kind, so this question is unreadable
 				at += len(appendQuestions(nil, []Question{other}))
 				round.questions = questionList{string(text), intact.order}
 				if !round.Accepts(q.Key, q.Kind) {
@@ -67,8 +67,8 @@ func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 	}
 }
 
-// TestEveryQuestionTakesItsAnswer tries rounds of every length, with several readers at
-// once.
+// TestEveryQuestionTakesItsAnswer tries rounds with every number of questions. Two goroutines
+// read each round at once.
 func TestEveryQuestionTakesItsAnswer(t *testing.T) {
 	everything := shuffled(MaxQuestions)
 	for n := range MaxQuestions + 1 {
@@ -98,10 +98,10 @@ func TestEveryQuestionTakesItsAnswer(t *testing.T) {
 }
 
 // shuffled returns n questions that are not in the order of their keys. One key is empty,
-// and many begin with another key.
+// and many keys begin with the key of another question.
 func shuffled(n int) (all []Question) {
 	for i := range n {
-		i = (i*67 + 11) % n // 67 is prime, so this yields each number once
+		i = (i*67 + 11) % n // 67 is prime and larger than n, so this yields each number once
 		q := Question{Key: strings.Repeat("k", i/3) + []string{"", "\x00", "\xff"}[i%3], Kind: KindSampling + Kind(i%2)}
 		q.Digest[0] = byte(i % 5)
 		all = append(all, q)
@@ -109,7 +109,8 @@ func shuffled(n int) (all []Question) {
 	return all
 }
 
-// roundsWith returns rounds that asked these questions, one for each way to read them.
+// roundsWith returns rounds whose tokens hold these questions. Tokens of the native format are
+// read differently from those of other formats, so there is one round for each.
 func roundsWith(t *testing.T, asked []Question) map[string]*Round {
 	ring := Ephemeral()
 	rounds := make(map[string]*Round)

@@ -73,7 +73,7 @@ func TestConfigErrorsTeach(t *testing.T) {
 	}
 }
 
-// brokenFormat panics when it is nil.
+// brokenFormat has a method Prefix that panics if the pointer is nil.
 type brokenFormat struct{ prefix string }
 
 func (f *brokenFormat) Prefix() string            { return f.prefix }

@@ -14,7 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// keyService encrypts with a key that never leaves it. It authenticates what it encrypts.
+// keyService encrypts with a key that never leaves the service. It does not decrypt a ciphertext
+// that was changed.
 type keyService interface {
 	Encrypt(ctx context.Context, plaintext []byte) ([]byte, error)
 	Decrypt(ctx context.Context, ciphertext []byte) ([]byte, error) // errNotGenuine if the ciphertext was changed
@@ -35,7 +36,7 @@ func (c serviceCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, er
 
 func (c serviceCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // only one text may open
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // only one spelling of a token may open
 		return nil, mcpseal.ReasonMalformed
 	}
 	payload, err := c.service.Decrypt(ctx, sealed)
@@ -74,8 +75,8 @@ func (s localService) Decrypt(_ context.Context, ciphertext []byte) ([]byte, err
 	return plaintext, nil
 }
 
-// A codec of your own seals with a key that this process does not hold. Its test is one line:
-// sealtest.TestCodec(t, codec).
+// With a codec of your own, a boundary can seal with a key that this process does not hold. One
+// line tests the codec: sealtest.TestCodec(t, codec).
 func ExampleCodec() {
 	service, err := newLocalService()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 )
 
 // folderStore remembers each used token as a file in a folder that all processes of one
-// machine share. The operating system creates a file only once, whoever asks. A database does
-// the same with INSERT … ON CONFLICT DO NOTHING. If the machine can lose its last writes in a
-// crash, the store must afterwards refuse tokens that were issued before the crash, by
-// use.Issued.
+// machine share. If several processes create the same file, the operating system lets only one
+// of them succeed. A database does the same with INSERT … ON CONFLICT DO NOTHING. If a crash can
+// lose the last writes, the store must then refuse every token whose use.Issued is before the
+// crash.
 type folderStore struct{ path string }
 
 func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
@@ -33,14 +33,14 @@ func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, er
 	if err != nil {
 		return false, err // in doubt: the boundary rejects the token
 	}
-	_, err = file.WriteString(use.Until.UTC().Format(time.RFC3339)) // a daily job removes files whose time has passed
+	_, err = file.WriteString(use.Until.UTC().Format(time.RFC3339)) // for a daily job that removes files whose time has passed
 	if err := errors.Join(err, file.Close()); err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
-// A store of your own makes each token work only once. Its test is one line:
+// With a replay store of your own, each token works only once. One line tests the store:
 // sealtest.TestReplayStore(t, folderStore{t.TempDir()}).
 func ExampleReplayStore() {
 	folder, err := os.MkdirTemp("", "used-tokens")

@@ -40,10 +40,10 @@ func Example() {
 	// mcpseal: token rejected
 }
 
-// Keys that all replicas share: the first seals, every one opens. The package
-// keys has rings that come from a file or the environment.
+// All replicas of a service share the keys of its ring. The first key seals, and every key
+// opens. The package keys loads keys from a file or the environment.
 func ExampleNewRing() {
-	secret := mcpseal.GenerateKey().Reveal() // kept where only the service can read it
+	secret := mcpseal.GenerateKey().Reveal() // keep it where only the service can read it
 
 	key, err := mcpseal.ParseKey(secret)
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleWire() {
 	// malformed
 }
 
-// Answers count only for questions that were asked in the round before.
+// A round accepts only answers to questions that the previous round asked.
 func ExampleRound_Accepts() {
 	ctx := context.Background()
 	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
@@ -94,9 +94,9 @@ func ExampleRound_Accepts() {
 	// a form for region: false
 }
 
-// A counter for each operation and reason: only fields that are safe as labels.
+// An observer counts events. It uses only fields that are safe as labels of a metric.
 func ExampleEvent() {
-	counts := make(map[string]int) // stands for a metric with labels; guard it with a lock
+	counts := make(map[string]int) // stands for a metric with labels; a server must guard such a map with a lock
 	boundary, err := mcpseal.New(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
 		Observer: func(_ context.Context, e mcpseal.Event) {
@@ -113,8 +113,8 @@ func ExampleEvent() {
 	// Output: op=open reason=malformed method=tools/call target=unknown 1
 }
 
-// Metrics without a library: a counter for each reason, which /debug/vars shows. Package
-// otelseal does the same for OpenTelemetry.
+// An observer counts rejections for each reason, without a library for metrics. The page
+// /debug/vars shows the counters. Package otelseal does the same for OpenTelemetry.
 func ExampleConfig_observer() {
 	rejected := expvar.NewMap("mcpseal_rejected") // safe for concurrent use, as an observer must be
 	boundary, err := mcpseal.New(mcpseal.Config{
@@ -145,8 +145,8 @@ func ExampleConfig_observer() {
 	// Output: {"malformed": 1, "user": 1}
 }
 
-// A confirmation that took too long is asked for again. Every other rejection is the
-// error.
+// If the user took too long to confirm, the handler asks again. For every other rejection, Open
+// returns an error.
 func ExampleAskAgain() {
 	boundary, err := mcpseal.New(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),

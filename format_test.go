@@ -12,8 +12,10 @@ import (
 
 const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
-// TestAFormatThatLacksAClaimNeedsAWaiver also where nobody is calling: a token without
-// a user would be refused for that user and open for whoever is not authenticated.
+// TestAFormatThatLacksAClaimNeedsAWaiver checks that New refuses a format that lacks a claim,
+// unless the claim is waived. This holds for ClaimUser even if calls need no user: a token that
+// does not carry its user would be refused for that user, and open for anybody who is not
+// authenticated.
 func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
@@ -52,7 +54,8 @@ func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	}
 }
 
-// TestAToolThatWorksOnceNeedsATokenThatCan: other tools do not.
+// TestAToolThatWorksOnceNeedsATokenThatCan checks that a single-use tool refuses a token that
+// cannot carry the claim of single use. Other tools accept that token.
 func TestAToolThatWorksOnceNeedsATokenThatCan(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	s := newService(t, mcpseal.Config{
@@ -75,7 +78,7 @@ func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
 	if questions, pinned := round.Questions(); pinned || questions != nil || round.Number() != 0 {
 		t.Errorf("%v, pinned %v, round %d", questions, pinned, round.Number())
 	}
-	// The next round is native, with a flow of its own.
+	// The next token is native, and begins a new flow.
 	state := step
 	token, err := s.Seal(ctx, &round, &state, confirm)
 	if err != nil || !strings.HasPrefix(token, "ms1.") {
@@ -108,12 +111,12 @@ func TestAForeignFormatSealsWithWaivers(t *testing.T) {
 		t.Fatalf("%q, %v", token, err)
 	}
 	s.accept(t, deploy(), token)
-	// Tokens of the native format are still whole.
+	// Native tokens, which lack no claim, still open.
 	native := newService(t, mcpseal.Config{Keys: keys})
 	s.accept(t, deploy(), native.first(t, deploy(), step))
 }
 
-// spy is a format that fails the test when it is asked to open.
+// spy is a format that fails the test if its method Open is called.
 type spy struct {
 	readable
 	t *testing.T
@@ -134,7 +137,7 @@ func TestNoTokenIsTriedAgainstASecondFormat(t *testing.T) {
 	s.reject(t, deploy(), "spy", mcpseal.ReasonMalformed)
 }
 
-// nonsense is a format whose claims no honest token has.
+// nonsense is a format that opens every token with the same claims, which no honest token has.
 type nonsense struct {
 	readable
 	claims mcpseal.Claims
@@ -176,7 +179,7 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 	}
 }
 
-// named carries a name for single use, but no flow.
+// named is a format without flows. But its tokens have a name, so they can work only once.
 type named struct{ readable }
 
 func (named) Prefix() string            { return "named." }
@@ -202,7 +205,7 @@ func TestSingleUseWithoutAFlow(t *testing.T) {
 	}
 }
 
-// meddling changes the binding on its way to the native format.
+// meddling is a format that changes the binding before it calls the native format.
 type meddling struct{ mcpseal.Format }
 
 func (f meddling) Prefix() string { return f.Format.Prefix() }
@@ -216,7 +219,7 @@ func TestAFormatMayWrapAnother(t *testing.T) {
 	wrapped := newService(t, mcpseal.Config{Format: meddling{mcpseal.NativeFormat(keys)}})
 	native := newService(t, mcpseal.Config{Keys: keys})
 	native.reject(t, deploy(), wrapped.first(t, deploy(), step), mcpseal.ReasonAudience)
-	// And a binding that is used again after a change is looked at again.
+	// If a binding is changed and used again, the changed values count.
 	ctx := context.Background()
 	format := mcpseal.NativeFormat(keys)
 	binding := mcpseal.Binding{Method: "tools/call", Target: "deploy", User: "hush-alice"}

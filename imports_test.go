@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheCoreImportsOnlyTheStandardLibrary covers the packages that a user of
-// the core links, whatever else the module holds.
+// TestTheCoreImportsOnlyTheStandardLibrary covers the packages that a program links if it uses
+// the core. The module has other packages too.
 func TestTheCoreImportsOnlyTheStandardLibrary(t *testing.T) {
 	seen := 0
 	for _, dir := range []string{".", "cursor", "exactjson", "internal/argdigest", "internal/b64u", "internal/callback", "internal/inspect", "internal/jsonloss", "internal/jsonorder", "internal/keyfile", "internal/native", "internal/plain", "keys", "replay", "sealtest"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// secretBytes is a secret that is easy to find in any text, and is not text itself.
+// secretBytes returns a secret that is easy to find in any text. It is binary, not text.
 func secretBytes(n int) []byte {
 	return bytes.Repeat([]byte("sesame-open\x00\x01\x02\x03\x04\x05\x06\x07\x08"), n/20+1)[:n]
 }
@@ -46,7 +46,8 @@ func TestKeyTextRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRawBytesAndTheirTextAreOneKey: tokens survive a move from one to the other.
+// TestRawBytesAndTheirTextAreOneKey checks that the bytes of a secret and its text give the same
+// key, so tokens survive a move from one to the other.
 func TestRawBytesAndTheirTextAreOneKey(t *testing.T) {
 	secret := secretBytes(32)
 	raw, err := mcpseal.NewKey(secret)
@@ -80,14 +81,14 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 		"mcpseal_key1_" + hex.EncodeToString(secretBytes(32)), "mcpseal_key1_" + base64.RawURLEncoding.EncodeToString(secretBytes(36)),
 	}
 	for i := range len(text) {
-		bad = append(bad, text[:i], text[:i]+text[i+1:]) // cut, and one character lost
+		bad = append(bad, text[:i], text[:i]+text[i+1:]) // cut off, and with one character lost
 		for _, c := range []string{"A", "b", "7", "_", "-", "+", "/", ".", "é"} {
 			if c != text[i:i+1] {
 				bad = append(bad, text[:i]+c+text[i+1:])
 			}
 		}
 		if i > 0 && text[i] != text[i-1] {
-			bad = append(bad, text[:i-1]+text[i:i+1]+text[i-1:i]+text[i+1:]) // two swapped
+			bad = append(bad, text[:i-1]+text[i:i+1]+text[i-1:i]+text[i+1:]) // with two characters swapped
 		}
 	}
 	for _, b := range bad {
@@ -113,11 +114,11 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 	}
 }
 
-// TestWeakSecretsAreRefused: the error says what was found, what is needed and
+// TestWeakSecretsAreRefused also checks the error. It says what was found, what is needed and
 // how to make it, and never repeats the secret.
 func TestWeakSecretsAreRefused(t *testing.T) {
 	random := sha256.Sum256([]byte("any"))
-	dashes := random // in base64url
+	dashes := random // its base64url text has characters that base64 does not have
 	copy(dashes[:], "\xff\xff\xff")
 	pattern := []byte{0x9e, 0x17, 0xf3, 0x80, 0x01, 0xee, 0x42, 0xc8, 0x99, 0xa0, 0xb1, 0xd4, 0x05, 0x66, 0x77, 0xfa}
 	for name, c := range map[string]struct {
@@ -276,7 +277,7 @@ func TestSealsAreCountedForEachKeyAndPurpose(t *testing.T) {
 	for range 3 {
 		s.first(t, deploy(), step)
 	}
-	reloaded := newRing(t, newKey(t), key) // the count goes on
+	reloaded := newRing(t, newKey(t), key) // continues the count of the old ring
 	if n := reloaded.Seals(key.ID(), mcpseal.PurposeState); n != 3 {
 		t.Errorf("%d seals counted, want 3", n)
 	}

@@ -91,8 +91,8 @@ func TestTheREADMEIsShort(t *testing.T) {
 	}
 }
 
-// TestThePictureOfThePackagesIsTrue looks for every arrow of the picture in docs/design.md
-// among the imports of its package.
+// TestThePictureOfThePackagesIsTrue checks that every arrow of the picture in docs/design.md is
+// an import: the package where the arrow begins imports the package where it ends.
 func TestThePictureOfThePackagesIsTrue(t *testing.T) {
 	text, err := os.ReadFile("docs/design.md")
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Every state, argument and principal of these tests contains hush, and keys
-// and tokens are registered. Everything that is logged, observed or returned as
-// an error during the whole run passes through leaks.
+// Every state, argument and principal of these tests contains the word hush, and every key and
+// token is registered with leaks. Everything that is logged, observed or returned as an error
+// during the whole run passes through leaks, which must find none of these secrets.
 const hush = "hush"
 
 var leaks = &leakScanner{}
@@ -81,7 +81,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// logbook collects what one boundary told the operator.
+// logbook collects the log records and events of one boundary.
 type logbook struct {
 	mu      sync.Mutex
 	records []map[string]any
@@ -127,7 +127,7 @@ func (l *logbook) lastEvent(t *testing.T) mcpseal.Event {
 	return l.events[len(l.events)-1]
 }
 
-// newKey returns a key whose secret is registered.
+// newKey returns a key whose secret is registered with leaks.
 func newKey(t *testing.T) mcpseal.Key {
 	t.Helper()
 	key := mcpseal.GenerateKey()
@@ -150,11 +150,11 @@ type service struct {
 	book *logbook
 }
 
-// askAgain is Config.AskAgain of every service, for the test that runs all
-// causes of a rejection with it.
+// askAgain is the least Config.AskAgain of every service. Tests set it to try all causes of a
+// rejection with that value.
 var askAgain mcpseal.AskAgain
 
-// newService makes a boundary; keys and audience have defaults.
+// newService makes a boundary. If the config lacks keys or an audience, newService adds them.
 func newService(t *testing.T, config mcpseal.Config) service {
 	t.Helper()
 	if config.Keys == nil && config.Format == nil {
@@ -216,7 +216,7 @@ func (s service) accept(t *testing.T, request mcpseal.Request, token string) mcp
 	return round
 }
 
-// reject opens a token that must not open, for this reason.
+// reject opens a token, and checks that it is rejected for this reason.
 func (s service) reject(t *testing.T, request mcpseal.Request, token string, want mcpseal.Reason) {
 	t.Helper()
 	round, err := s.Open(context.Background(), request, token)
@@ -250,7 +250,7 @@ func (s service) checkRejection(t *testing.T, round mcpseal.Round, err error, wa
 
 const wireRejection = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
 
-// checkWire compares what the client sees, byte for byte.
+// checkWire checks that the client sees the error for rejected tokens, byte for byte.
 func checkWire(t *testing.T, err error) {
 	t.Helper()
 	wire, jsonErr := json.Marshal(mcpseal.Wire(err))
@@ -262,7 +262,7 @@ func checkWire(t *testing.T, err error) {
 	}
 }
 
-// notSealed checks a failure of Seal.
+// notSealed checks that Seal failed for this reason.
 func (s service) notSealed(t *testing.T, token string, err error, want mcpseal.Reason) {
 	t.Helper()
 	leaks.scan("%v %+v %#v", err, err, err)

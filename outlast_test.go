@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// datedSource is a source that is told how long tokens live.
+// datedSource is a key source that records which lifetimes of tokens it is told.
 type datedSource struct {
 	ring    *mcpseal.Ring
 	told    []time.Duration

@@ -6,7 +6,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// What the examples show to readers passes the suites that the readers are told to use.
+// These tests run the store and the codec of the examples through the suites that the examples
+// recommend.
 
 func TestTheStoreOfTheExamplePassesTheSuite(t *testing.T) {
 	sealtest.TestReplayStore(t, folderStore{t.TempDir()})

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestNothingThatAPartSaysIsRepeated: its error and its panic come back as their
-// kinds, and can still be told apart by code.
+// TestNothingThatAPartSaysIsRepeated checks that Guard does not repeat the text of an error or a
+// panic. Its error only says which of the two it was, and errors.Is still finds the original.
 func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
 	secret := errors.New("hush")
 	for name, part := range map[string]func() error{
@@ -42,7 +42,7 @@ func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
 	}
 }
 
-// loudError is an error that panics when it is asked what it is.
+// loudError is an error whose methods panic.
 type loudError struct{}
 
 func (loudError) Error() string { panic("hush") }

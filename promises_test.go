@@ -71,8 +71,9 @@ func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
 	token := s.first(t, deploy(), step, confirm)
 	body := len("ms1.")
-	// The key id stands in the first 32 bits; behind it a change is a forgery,
-	// or bits at the end that stand for nothing.
+	// After the prefix, the first 32 bits are the key id. A change there makes the key unknown,
+	// and a change after them is a forgery. The last character may have unused bits at its end;
+	// if a change sets them, the token is malformed.
 	for i := range len(token) {
 		for _, c := range base64url {
 			if byte(c) == token[i] {
@@ -94,7 +95,7 @@ func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
 	s.accept(t, deploy(), token)
 }
 
-// sameKeyID is nil when both tokens begin with the same four bytes.
+// sameKeyID returns nil if both tokens have the same key id, which is their first four bytes.
 func sameKeyID(a, b string) error {
 	x, _ := base64.RawURLEncoding.DecodeString(a[4:12])
 	y, err := base64.RawURLEncoding.DecodeString(b[4:12])
@@ -125,7 +126,7 @@ func TestEveryTruncationIsRejected(t *testing.T) {
 
 func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
-	for size := range 3 { // every remainder of the encoding
+	for size := range 3 { // one size for each length of the last group in base64
 		token := s.first(t, deploy(), step+strings.Repeat("x", size))
 		for i := 0; i <= len(token); i++ {
 			for _, foreign := range []string{"=", "==", "+", "/", "\r", "\n", "\r\n", "\t", " ", "\x00", "é", "\u200b", "\xff", "%3D", "\n\n\n\n"} {
@@ -137,7 +138,7 @@ func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
 			s.reject(t, deploy(), "ms1."+padded, mcpseal.ReasonMalformed)
 		}
 	}
-	// The standard alphabet, for a token in which it differs.
+	// Try the standard alphabet too, with the first token that it changes.
 	for {
 		token := s.first(t, deploy(), step)
 		standard := "ms1." + strings.NewReplacer("-", "+", "_", "/").Replace(token[4:])
@@ -180,9 +181,9 @@ func TestEveryKeyOfTheRingOpens(t *testing.T) {
 	after := newService(t, mcpseal.Config{Keys: newRing(t, next, now)})
 	token := before.first(t, deploy(), step)
 	during.accept(t, deploy(), token)
-	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // retired
+	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // its key is retired
 	after.accept(t, deploy(), during.first(t, deploy(), step))
-	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // not yet known
+	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // its key is not yet known
 }
 
 func TestExpiryIsExact(t *testing.T) {
@@ -263,7 +264,7 @@ func TestTokenForAnotherRequestIsRejected(t *testing.T) {
 			request := deploy()
 			other.change(&request)
 			s.reject(t, request, token, other.want)
-			// And the other way round.
+			// And the other way round: the token is for the changed request.
 			s.reject(t, deploy(), s.first(t, request, step), other.want)
 		})
 	}
@@ -322,7 +323,7 @@ func TestRoundsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	round := s.accept(t, deploy(), token) // the twentieth
+	round := s.accept(t, deploy(), token) // round 20, the last one
 	sealed, err := s.Seal(ctx, &round, &state)
 	s.notSealed(t, sealed, err, mcpseal.ReasonTooManyRounds)
 
@@ -353,7 +354,7 @@ func TestAFlowEnds(t *testing.T) {
 			}
 		}
 		shorter.reject(t, deploy(), token, mcpseal.ReasonFlowExpired)
-		// 54 minutes are over: this token lives 6 minutes, not 10.
+		// 54 minutes of the flow's hour are over, so this token lives 6 minutes, not 10.
 		time.Sleep(6*time.Minute - time.Millisecond)
 		round := s.accept(t, deploy(), token)
 		free := endless.accept(t, deploy(), token)
@@ -380,7 +381,7 @@ func TestOversizedTokenIsRefusedBeforeAnyDecoding(t *testing.T) {
 	}
 }
 
-// ownCodec is a codec of the user's own, as far as mcpseal can tell.
+// ownCodec hides that its codec is a RingCodec, so mcpseal takes it for the user's own codec.
 type ownCodec struct{ mcpseal.Codec }
 
 type countingCodec struct {
@@ -435,7 +436,7 @@ func TestTwoSealsOfOneStateDiffer(t *testing.T) {
 }
 
 func TestCursorPayloadIsNoState(t *testing.T) {
-	// One codec for both: only the payload's first bytes tell them apart.
+	// Cursors and states share one codec here: only the payload's first bytes tell them apart.
 	ctx := context.Background()
 	codec := ownCodec{mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
 	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
@@ -453,7 +454,7 @@ func TestCursorPayloadIsNoState(t *testing.T) {
 		}
 		s.reject(t, deploy(), "own1."+string(text), mcpseal.ReasonVersion)
 	}
-	// And one ring for both: the keys differ.
+	// Cursors and states that share one ring have different keys.
 	keys := newRing(t, newKey(t))
 	native := newService(t, mcpseal.Config{Keys: keys})
 	text, err := mcpseal.RingCodec(keys, mcpseal.PurposeCursor).Seal(ctx, nil, payload)
@@ -496,9 +497,9 @@ func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 	}
 }
 
-// TestWithATokenEveryFailureIsTheFrozenError pairs good and bad arguments with
-// tokens of open and closed formats, with and without a user: which of them is
-// wrong cannot be told.
+// TestWithATokenEveryFailureIsTheFrozenError tries arguments with and without a digest, good and
+// bad tokens, and calls with and without a user. The client always sees the same error, so it
+// cannot tell what is wrong.
 func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	ctx := context.Background()
 	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
@@ -544,12 +545,12 @@ func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
 	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 92) + `"}`)
 	token := s.first(t, request, step)
 	s.accept(t, request, token)
-	request.Arguments = append(request.Arguments, ' ') // the same value
+	request.Arguments = append(request.Arguments, ' ') // the same value, but one byte too long
 	s.reject(t, request, token, mcpseal.ReasonTooLarge)
 }
 
-// TestWhatArrivedIsBound changes the arguments in place between Open and Seal.
-// Package compat has the same for other formats.
+// TestWhatArrivedIsBound changes the arguments in place between Open and Seal. The token is still
+// bound to the arguments that arrived. Package compat has the same test for other formats.
 func TestWhatArrivedIsBound(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
 	arrived := deploy()
@@ -575,7 +576,7 @@ func invalidParams(t *testing.T, s service, err error) {
 	}
 }
 
-// amount has its JSON on the pointer.
+// amount has its JSON methods on the pointer type.
 type amount struct{ cents int }
 
 func (a *amount) MarshalJSON() ([]byte, error)    { return json.Marshal(a.cents) }

@@ -42,8 +42,7 @@ func TestQuestionsComeBack(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAcceptedByKeyAndKind tries every kind of answer on every kind of
-// question.
+// TestAnswersAreAcceptedByKeyAndKind gives every kind of answer to every kind of question.
 func TestAnswersAreAcceptedByKeyAndKind(t *testing.T) {
 	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
 	kinds := []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindURL, mcpseal.KindSampling, mcpseal.KindRoots}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
-// a file that the compiler sees.
+// TestREADMECodeIsCompiled checks that every Go block of these pages is also part of a file that
+// is compiled.
 func TestREADMECodeIsCompiled(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md", "docs/telemetry.md", "docs/using.md"} {
 		checkCode(t, page)
@@ -60,8 +60,9 @@ func checkCode(t *testing.T, page string) {
 	}
 }
 
-// TestREADMESnippetsMakeWhatTheyUse: what a snippet uses, it makes itself, or one
-// before it does. Types and data of the reader's own are listed here.
+// TestREADMESnippetsMakeWhatTheyUse checks that every name in a snippet is defined in that
+// snippet or in an earlier one. The test lists the exceptions: packages, and the reader's own
+// types and data.
 func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 	var text []byte
 	for _, page := range []string{"README.md", "docs/using.md"} {
@@ -80,7 +81,7 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 	for _, block := range blocks {
 		code := "package p\n" + block[1]
 		if strings.Count(code, "{") > strings.Count(code, "}") {
-			code += "}" // the page shows only the beginning
+			code += "}" // the page shows only the beginning of this code
 		}
 		if !strings.HasPrefix(block[1], "func ") {
 			code = "package p\nfunc _() {\n" + block[1] + "}"
@@ -109,7 +110,8 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 	}
 }
 
-// TestOperationsExplainsEveryReason: what the log can say, the page explains.
+// TestOperationsExplainsEveryReason checks that docs/operations.md explains every reason that the
+// log can name.
 func TestOperationsExplainsEveryReason(t *testing.T) {
 	source, err := os.ReadFile("errors.go")
 	if err != nil {
@@ -141,7 +143,8 @@ func normalise(code string) string {
 	return b.String()
 }
 
-// TestEveryAlertIsLogged: an alert on a text that nothing logs would never be raised.
+// TestEveryAlertIsLogged checks that the code logs every text that docs/operations.md recommends
+// for an alert. An alert on another text would never be raised.
 func TestEveryAlertIsLogged(t *testing.T) {
 	page, err := os.ReadFile("docs/operations.md")
 	if err != nil {
@@ -172,7 +175,7 @@ func TestEveryAlertIsLogged(t *testing.T) {
 		}
 		return all.String()
 	}
-	by := map[string]string{ // the text may be apart from its prefix
+	by := map[string]string{ // source code by prefix; a text and its prefix may be in different places
 		"keys": source("keys"), "gosdk": source("gosdk"), "mcpgo": source("mcpgo"), "elicit": source("gosdk/elicit"),
 		"mcpseal": source(".", "adapter"), "redisreplay": source("replay/redisreplay"),
 	}

@@ -99,8 +99,8 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	}
 }
 
-// TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre tries every pair, among keys that are
-// alike up to the end.
+// TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre gives the same key to every pair of questions
+// in turn. All keys are long and differ only in the last two characters.
 func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 	opens := func(questions []Question) bool {
 		list, rest, ok := cutQuestions(append(appendQuestions(nil, questions), "state"...), len(questions))
@@ -152,7 +152,7 @@ func TestDigestsAreComputedOnceARound(t *testing.T) {
 	b := testBinding()
 	d := testDigests(t, b, [16]byte{1})
 	want := *d
-	b.Target, b.User = "changed", "changed" // would show if they were looked at again
+	b.Target, b.User = "changed", "changed" // the digests would change if saltFor read the binding again
 	if d.saltFor(b, [16]byte{1}); *d != want {
 		t.Error("computed again")
 	}
@@ -275,7 +275,7 @@ func TestAllocations(t *testing.T) {
 		"open once, observed": {1 + 2, func() { watched.Open(ctx, once, onceToken) }},
 	} {
 		if raceEnabled {
-			continue // the race detector makes pools forget
+			continue // under the race detector pools drop what they hold
 		}
 		if n := testing.AllocsPerRun(200, c.f); n != c.want {
 			t.Errorf("%s: %v allocations, want %v", name, n, c.want)
@@ -286,7 +286,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// countingStore lets every token be used again.
+// countingStore counts uses, and lets every token be used again.
 type countingStore struct{ uses *int }
 
 func (s countingStore) Spend(context.Context, Use) (bool, error) { *s.uses++; return true, nil }
@@ -307,7 +307,8 @@ func TestTokenLength(t *testing.T) {
 	}
 }
 
-// FuzzRecord holds the record to one encoding for each meaning.
+// FuzzRecord checks that each record has only one encoding: if a payload can be read, the result
+// is written as the same payload.
 func FuzzRecord(f *testing.F) {
 	f.Add(testRecord(f, testClaims(), testBinding()))
 	f.Add(testRecord(f, Claims{Expires: 1, Round: 1}, &Binding{}))
@@ -336,7 +337,7 @@ func FuzzRecord(f *testing.F) {
 		d := digests{}
 		var b Binding
 		copy(d.request[:], rec.head[atRequest:])
-		copy(d.plain[:], rec.head[atArguments:]) // the mask is zero
+		copy(d.plain[:], rec.head[atArguments:]) // the mask of d is zero, so it changes nothing
 		if rec.audience != nil {
 			b.Audience = "present"
 			copy(d.audience[:], rec.audience)
@@ -352,8 +353,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzToken holds the decoder to the tokens that were sealed, and nothing else.
-// They are fixed, because every fuzzing process must know the same ones.
+// FuzzToken checks that a text opens only if it is one of the tokens that were sealed. These are
+// fixed tokens, because every fuzzing process must know the same ones.
 func FuzzToken(f *testing.F) {
 	vectors := readVectors(f).Vectors
 	var keys []Key

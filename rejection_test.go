@@ -16,14 +16,14 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// cause is one way to be rejected.
+// cause is one way in which a token can be rejected.
 type cause struct {
 	name  string
 	want  mcpseal.Reason
 	setup func(t *testing.T) (service, mcpseal.Request, string)
 }
 
-// failingCodec fails or panics in its own words, which hold secrets.
+// failingCodec fails or panics with a text that holds secrets.
 type failingCodec struct {
 	mcpseal.Codec
 	openErr, sealErr error
@@ -65,7 +65,7 @@ type loopError struct{}
 func (e *loopError) Error() string { return hush }
 func (e *loopError) Unwrap() error { return e }
 
-// wordyError is an error of value type that every verb would print.
+// wordyError is an error of a string type. Without care, every fmt verb would print its text.
 type wordyError string
 
 func (e wordyError) Error() string { return string(e) }
@@ -276,7 +276,9 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 	}
 }
 
-// TestAskAgainTreatsEveryRejectionAsNoState: for every reason or for none.
+// TestAskAgainTreatsEveryRejectionAsNoState checks AskAgainAlways: a rejected token gives a first
+// round, whatever the reason, just as a call without a token does. The log and the observer
+// still get the reason.
 func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 	for _, c := range causes {
 		t.Run(c.name, func(t *testing.T) {
@@ -308,8 +310,8 @@ func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 	}
 }
 
-// TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain: whatever else is wrong beside
-// its age, and whatever is wrong with a token that is not too old, is the error.
+// TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain checks AskAgainIfExpired. Open returns an
+// error if anything besides the age of the token is wrong, whether or not the token is too old.
 func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
 	askAgain = mcpseal.AskAgainIfExpired
 	defer func() { askAgain = 0 }()
@@ -397,10 +399,10 @@ func TestAskAgainBeginsANewFlow(t *testing.T) {
 }
 
 func TestEveryReasonToRejectIsTested(t *testing.T) {
-	tested := map[mcpseal.Reason]bool{ // by tests that need a clock
+	tested := map[mcpseal.Reason]bool{ // by other tests, which need a clock
 		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
 		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
-		mcpseal.ReasonCanceled: true, // or a context
+		mcpseal.ReasonCanceled: true, // this one needs a context
 	}
 	for _, c := range causes {
 		tested[c.want] = true
@@ -514,18 +516,18 @@ func (readable) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (
 func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
 	return mcpseal.Claims{
 		Expires: time.Now().UnixMilli() + 1000, State: strings.TrimPrefix(token, "plain."), HasState: true,
-		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // not carried: must be dropped
+		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // must be dropped, because the format does not carry them
 	}, nil
 }
 
-// stale opens tokens that are too old.
+// stale is a format that opens every token as one that has expired.
 type stale struct{ readable }
 
 func (stale) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
 	return mcpseal.Claims{Expires: 1, Arguments: []byte("arguments")}, nil
 }
 
-// forgetful carries everything, but not its prefix.
+// forgetful is a format that carries all claims, but seals tokens without its prefix.
 type forgetful struct{ readable }
 
 func (forgetful) Carries() mcpseal.ClaimSet { return allClaims }
@@ -638,7 +640,7 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 		if opened := s.book.lastEvent(t); opened != want {
 			t.Errorf("open: %+v, want %+v", opened, want)
 		}
-		// A genuine token that is refused names its flow; a forged one does not.
+		// The event of a genuine token that is refused names its flow. That of a forged token does not.
 		other := deploy()
 		other.Target = "destroy"
 		s.reject(t, other, token, mcpseal.ReasonRequest)
@@ -657,7 +659,8 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 	})
 }
 
-// TestAReasonPrintsAsItself: a label in a dashboard, whatever wrote it.
+// TestAReasonPrintsAsItself checks that fmt, JSON and slog write a reason as the same text, so that
+// it is the same label in every dashboard.
 func TestAReasonPrintsAsItself(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reason", mcpseal.ReasonUser)
@@ -672,8 +675,9 @@ func TestAReasonPrintsAsItself(t *testing.T) {
 	}
 }
 
-// TestATargetIsALabelOnlyWhereItIsKnown: whoever sends garbage, or a stolen token, with
-// a new name each time must not fill a dashboard with names.
+// TestATargetIsALabelOnlyWhereItIsKnown checks that an event names a target only if a genuine token
+// is bound to it. Otherwise somebody could fill a dashboard with names: they would send garbage,
+// or a stolen token, with a new name each time.
 func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
 	ctx := context.Background()
 	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})

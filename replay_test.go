@@ -76,7 +76,7 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, mcpseal.Config{Keys: ring, Replay: store})
-		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same, and spends nothing
+		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same tokens, but has no store
 		stricter := func(config mcpseal.Config) service {
 			config.Keys, config.Replay = ring, store
 			return newService(t, config)
@@ -123,7 +123,7 @@ func TestAStoreLearnsWhatItNeeds(t *testing.T) {
 		nobody.Principal = nil
 		for _, request := range []mcpseal.Request{deploy(), deploy(), mallory, nobody} {
 			token := s.first(t, request, step)
-			time.Sleep(time.Minute) // the user thinks
+			time.Sleep(time.Minute) // the user takes a minute to answer
 			s.accept(t, request, token)
 		}
 		elsewhere := newService(t, mcpseal.Config{Replay: store})
@@ -179,8 +179,9 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 	}
 }
 
-// TestACallerWhoGaveUpIsNoFailureOfAPart: nor is a part that panics, or is slower than
-// a deadline of the service, a caller who gave up.
+// TestACallerWhoGaveUpIsNoFailureOfAPart calls parts with a canceled context. If a part returns the
+// error of that context, the reason is ReasonCanceled, not a failure of the part. But a part that
+// panics, or that is slower than a deadline of the service, has failed.
 func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -211,7 +212,7 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 				request.Principal = c.principal
 			}
 			round, err := s.Open(c.ctx, request, token)
-			if c.want == "" { // either may be noticed first, and neither is a failure
+			if c.want == "" { // Open may first notice the used token or the canceled context: neither is a failure
 				if logged := s.book.last(t); err == nil || logged["level"] != "WARN" {
 					t.Errorf("%v, logged at %v", err, logged["level"])
 				}
@@ -237,8 +238,9 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines never answers, whatever
-// the context says, until all have given up.
+// TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines has a store that ignores its context, and
+// answers only after all callers have given up. Until then only a limited number of goroutines
+// wait for the store, and further tokens are rejected at once.
 func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 	const most = 2000
 	synctest.Test(t, func(t *testing.T) {
@@ -269,9 +271,9 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 			if took := time.Since(start); took != 0 {
 				t.Errorf("turn %d: the rejection took %v", i, took)
 			}
-			time.Sleep(time.Minute) // by now all have given up, and the store has not
+			time.Sleep(time.Minute) // by now all callers have given up, but the store has not answered
 		}
-		close(answer) // late answers end their goroutines, or the bubble does not end
+		close(answer) // the late answers end the goroutines; otherwise the bubble would not end
 		synctest.Wait()
 		s.accept(t, deploy(), token)
 		if n := asked.Load(); n != most+1 {
@@ -280,7 +282,7 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 	})
 }
 
-// promptStore is a store that says that it cannot block, in one of several ways.
+// promptStore is a store with the method NonBlocking. Each test chooses what that method returns.
 type promptStore struct {
 	spend func(context.Context, mcpseal.Use) (bool, error)
 	says  func(*promptStore) mcpseal.ReplayStore
@@ -293,8 +295,8 @@ func (s *promptStore) NonBlocking() mcpseal.ReplayStore { return s.says(s) }
 
 func itself(s *promptStore) mcpseal.ReplayStore { return s }
 
-// TestAStoreThatCannotBlockIsCalledDirectly looks for the caller's own context, because the
-// one with the timeout is another.
+// TestAStoreThatCannotBlockIsCalledDirectly checks that the store gets the caller's own context. A
+// store that may block gets another context, which has a timeout.
 func TestAStoreThatCannotBlockIsCalledDirectly(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -350,7 +352,8 @@ func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
 }
 func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// TestAStoreThatMayBlockKeepsItsTimeout wraps a store that cannot block, or says so badly.
+// TestAStoreThatMayBlockKeepsItsTimeout has slow stores that do not correctly say that they cannot
+// block. Some of them wrap a store that does.
 func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
 	other := &promptStore{spend: slow, says: itself}
@@ -372,7 +375,7 @@ func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 				if took := time.Since(start); took != 2*time.Second {
 					t.Errorf("the rejection took %v", took)
 				}
-				time.Sleep(time.Hour) // the late answer ends its goroutine
+				time.Sleep(time.Hour) // until the late answer has ended its goroutine
 			})
 		})
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestTheLevelFollowsWhoMustAct goes through every reason to reject.
+// TestTheLevelFollowsWhoMustAct checks the log level of every cause of a rejection. It is ERROR if
+// a part of the service failed, because then the operator must act, and otherwise WARN.
 func TestTheLevelFollowsWhoMustAct(t *testing.T) {
 	errors := map[mcpseal.Reason]bool{mcpseal.ReasonCodecFailed: true, mcpseal.ReasonPrincipalFailed: true, mcpseal.ReasonStoreFailed: true}
 	for _, c := range causes {
@@ -42,7 +43,8 @@ func TestDeclaredEphemeralKeysAreNoWarning(t *testing.T) {
 	}
 }
 
-// TestTheDefaultLoggerIsTheOneOfToday makes a boundary, then sets the default.
+// TestTheDefaultLoggerIsTheOneOfToday makes a boundary without a logger, and then sets the default
+// logger. The boundary uses this one, not the default logger at the time when it was made.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
 	if err != nil {
@@ -112,7 +114,7 @@ func TestDroppedAnswersAreSaid(t *testing.T) {
 	if event.Op != mcpseal.OpDrop || event.Dropped != 3 || event.Flow == "" || event.Round != 1 || event.Reason != "" {
 		t.Errorf("the observer got %+v", event)
 	}
-	new(mcpseal.Round).Dropped(t.Context(), 1) // of no boundary: nobody to tell
+	new(mcpseal.Round).Dropped(t.Context(), 1) // must not panic: this round has no boundary that could log it
 }
 
 func TestWhatIsWaivedCanBeAsked(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// bare is a format without a prefix. It records what it is asked to open, and
-// seals a state as it is.
+// bare is a format without a prefix. It records the tokens that it opens. Its token for a state is
+// the state itself.
 type bare struct {
 	carries mcpseal.ClaimSet
 	opened  *[]string
@@ -98,8 +98,8 @@ func TestTwoFormatsWithoutAPrefixAreRefused(t *testing.T) {
 	}
 }
 
-// TestATokenThatWouldNotComeBackIsNotSealed: it would be opened by another format,
-// or count as no token at all.
+// TestATokenThatWouldNotComeBackIsNotSealed checks that a token is not sealed if another format
+// would open it, or if it is empty and would count as no token.
 func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
 	s := newService(t, mcpseal.Config{
 		Format:   bare{carries: allClaims},
@@ -141,7 +141,7 @@ func TestAnUnprefixedFormatIsNamedInErrorsAndTheLog(t *testing.T) {
 	}
 }
 
-// open is a format that does not seal at all.
+// open is a format that does not seal its states, as its method Unsealed says.
 type open struct {
 	bare
 	tools []string
@@ -177,7 +177,7 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 			"opening": {Keys: keys, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims &^ claim}}},
 		} {
 			config.Audience, config.Logger = "a", slog.New(slog.DiscardHandler)
-			config.MaxFlow, config.MaxRounds = mcpseal.NoLimit, mcpseal.NoLimit // policy demands little
+			config.MaxFlow, config.MaxRounds = mcpseal.NoLimit, mcpseal.NoLimit // so the config demands few claims
 			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
 				t.Errorf("%s without a waiver of %s: %v", name, claim, err)
 			}
@@ -185,8 +185,9 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 	}
 }
 
-// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording, also for a tool that the
-// format does not name but opens all the same.
+// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording checks that an unsealed format lacks
+// these two claims even if they are waived, also for a tool that the format does not name but
+// opens.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording

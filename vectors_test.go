@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// testdata/native.json holds fixed tokens that every release must open, and
-// that testdata/verify.mjs checks against docs/token.md.
+// testdata/native.json holds fixed tokens. Every release must open some of them and reject the
+// others. The script testdata/verify.mjs checks them against docs/token.md.
 const vectorFile = "testdata/native.json"
 
 var update = flag.Bool("update", false, "mint "+vectorFile+" anew")
@@ -100,7 +100,7 @@ func (v vector) binding() *Binding {
 	return b
 }
 
-// describe writes down the claims of a token as the vectors do.
+// describeClaims returns the claims of a token in the form that the vectors have.
 func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
 	t.Helper()
 	d := testDigests(t, b, c.Flow)

@@ -145,7 +145,7 @@ func TestATableForgetsWhatIsGone(t *testing.T) {
 		table.Add(o, 1)
 		runtime.AddCleanup(o, func(int) { gone <- struct{}{} }, 0)
 	}
-	for n := 0; n < objects-100; { // those at the end may still be on the stack
+	for n := 0; n < objects-100; { // the stack may still refer to the last objects
 		runtime.GC()
 		for drained := false; !drained; {
 			select {
@@ -158,7 +158,7 @@ func TestATableForgetsWhatIsGone(t *testing.T) {
 		runtime.Gosched()
 	}
 	held := make([]*object, 0, 20000)
-	for len(held) < cap(held) { // sweeps on the way
+	for len(held) < cap(held) { // Add sometimes removes the entries of objects that are gone
 		o := &object{next: kept}
 		held = append(held, o)
 		table.Add(o, 2)

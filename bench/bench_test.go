@@ -29,8 +29,8 @@ func TestTableSaysWhetherTheTargetIsMet(t *testing.T) {
 	}
 }
 
-// TestAdaptersMeetTheirTargets counts over many runs, so that what goes on elsewhere in the
-// process does not matter.
+// TestAdaptersMeetTheirTargets counts allocations over many runs, so that allocations elsewhere in
+// the process do not matter.
 func TestAdaptersMeetTheirTargets(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector pools drop what they hold, so that counts mean nothing")

@@ -36,8 +36,8 @@ var figures = []figure{
 	{"A call that asks and its retry together make # allocations more than with empty middleware", mcpgoAsking, "protected", "allocations"},
 }
 
-// tableFigures says which row of the benchmark each column of the page's table shows. Its
-// rows are sizes of state, and the number of allocations.
+// tableFigures says which row of the benchmark each column of the table in docs/speed.md shows.
+// The rows of the table in docs/speed.md are sizes of state, and the number of allocations.
 var tableFigures = map[string]string{
 	"mcpseal":                  "mcpseal",
 	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",
@@ -57,8 +57,8 @@ const (
 // anyFigure matches a number anywhere in the page. There, "one" is a figure only before a unit.
 var anyFigure = regexp.MustCompile(digits + `|\b(?:` + words + `|one (?:allocation|byte|nanosecond|microsecond))\b`)
 
-// TestEveryFigureOfTheSpeedPageIsPrinted finds, for every number of docs/speed.md, the cell
-// that shows it. It compares no values.
+// TestEveryFigureOfTheSpeedPageIsPrinted checks that the benchmark prints a cell for every number
+// in docs/speed.md. It compares no values.
 func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 	page, err := os.ReadFile("../docs/speed.md")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 	}
 }
 
-// unprinted returns what is wrong with the figures of a section.
+// unprinted returns what is wrong with the figures of a page.
 func unprinted(section string, printed []printedTable) (problems []string) {
 	var prose, rows []string
 	for line := range strings.Lines(section) {
@@ -124,8 +124,8 @@ func inBytes(size string) string {
 	return strings.NewReplacer("1 KiB", "1024 B", "4 KiB", "4096 B").Replace(size)
 }
 
-// prints reports whether a table has this cell. A table that cannot be made on this machine
-// has the names of its rows, and the columns of a comparison of times.
+// prints reports whether a table has this cell. If the table cannot be made on this machine, prints
+// looks at the rows and columns that the table would have.
 func prints(printed []printedTable, title, row, column string) bool {
 	for _, p := range printed {
 		if !strings.HasPrefix(p.title, title) {

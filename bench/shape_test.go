@@ -14,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// measured is everything that the benchmark prints, from a run that is too short for its
-// times to mean anything. A contender that fails panics.
+// measured returns everything that the benchmark prints, from a run that is so short that its
+// times mean nothing. A contender that fails panics.
 var measured = sync.OnceValue(func() (all []printedTable) {
 	defer cleanUp()
 	for _, c := range comparisons() {
@@ -191,8 +191,8 @@ func (p *printedTable) shape() (names, columns, optional []string) {
 	return names, []string{"ns", "ratio", "allocations", "characters"}, []string{"allocations", "characters"}
 }
 
-// TestEveryGrowthIsAtMostLinearOrSaysWhyNot checks the targets; only a full run of the benchmark
-// tells whether they are met.
+// TestEveryGrowthIsAtMostLinearOrSaysWhyNot checks that every target that allows more than linear
+// growth has a reason. Only a full run of the benchmark tells whether the targets are met.
 func TestEveryGrowthIsAtMostLinearOrSaysWhyNot(t *testing.T) {
 	jobs := growingJobs()
 	for _, thing := range []string{"state", "arguments", "questions", "rounds of elicit", "keys in a file", "used tokens"} {

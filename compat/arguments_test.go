@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/hostile"
 )
 
-// digests are those of a request's arguments, one for each format that has its own.
+// digests has one function for each format that digests the arguments in its own way.
 var digests = map[string]func(arguments []byte) ([]byte, error){
 	"python": func(arguments []byte) ([]byte, error) {
 		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})
@@ -28,7 +28,7 @@ func TestHostileArgumentsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 	for peer, digest := range digests {
 		for _, size := range []int{1_000, 20_000, 1 << 17, 1 << 20} {
 			if size == 1<<20 && testing.Short() {
-				continue // the full tests have it
+				continue // only the full tests try this size
 			}
 			for _, text := range hostile.Texts(size) {
 				raw := []byte(text.JSON)
@@ -45,7 +45,8 @@ func TestHostileArgumentsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyondADoubleBuyNoMore: Python knows infinity; the others refuse.
+// TestNumbersBeyondADoubleBuyNoMore checks how much memory a digest takes for numbers that are too
+// large for a double. Python reads such a number as infinity. The other formats refuse it.
 func TestNumbersBeyondADoubleBuyNoMore(t *testing.T) {
 	for _, number := range []string{"1e999", "-1e999", "9e308"} {
 		text := "[" + strings.Repeat(number+",", 1<<17/len(number)) + "0]"
@@ -58,8 +59,9 @@ func TestNumbersBeyondADoubleBuyNoMore(t *testing.T) {
 	}
 }
 
-// TestANameThatIsNotUnicodeIsRefused: every Go decoder reads such names as one
-// and keeps the last, so that the order of the members would count.
+// TestANameThatIsNotUnicodeIsRefused tries names with half a surrogate pair. Every Go decoder reads
+// all such names as the same name and keeps the last member, so the order of the members would
+// count.
 func TestANameThatIsNotUnicodeIsRefused(t *testing.T) {
 	for peer, digest := range digests {
 		for _, text := range []string{

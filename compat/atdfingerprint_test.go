@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// checkATDFingerprint is about arguments; compat/atd checks the cursors.
+// checkATDFingerprint checks the fingerprint of arguments. Package compat/atd checks the cursors.
 func checkATDFingerprint(t *testing.T, c *vector) verdict {
 	text, err := rewritten(c.ArgsJSON, false, plainExponents.serialize)
 	if err != nil {
@@ -30,7 +30,8 @@ func TestLargeFloatsHaveTwoSpellings(t *testing.T) {
 	}
 }
 
-// TestFloatsAreReadAsThePeerReadsThem names doubles that are not the nearest.
+// TestFloatsAreReadAsThePeerReadsThem allows a small difference from the nearest double, because the
+// peer does not always read the nearest one.
 func TestFloatsAreReadAsThePeerReadsThem(t *testing.T) {
 	for _, c := range []struct {
 		literal string

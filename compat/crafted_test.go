@@ -7,8 +7,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestWhatAKeyHolderCanWrite is about payloads that no peer writes: even they
-// must not be read in two ways, or overflow.
+// TestWhatAKeyHolderCanWrite opens payloads that no peer writes, but that somebody with the key
+// could. Even these must not have two readings, and their times must not overflow.
 func TestWhatAKeyHolderCanWrite(t *testing.T) {
 	secret := []byte("0123456789abcdefghijklmnopqrstuv")
 	python := mustPython(t, []string{"3031323334353637383961626364656667686a6b6c6d6e6f7071727374757677"}, PythonOptions{})
@@ -62,7 +62,8 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 		}
 	}
 
-	// Times that do not fit.
+	// The Python format refuses times that do not fit. The TypeScript format replaces them by the
+	// largest or smallest time.
 	for _, times := range []string{`"iat":1e300,"exp":2`, `"iat":-1e300,"exp":2`, `"iat":1,"exp":1e300`, `"iat":1,"exp":1e15`} {
 		if c, err := envelopes["Python"].open(strings.Replace(envelopes["Python"].payload, `"iat":1,"exp":2`, times, 1)); err == nil {
 			t.Errorf("Python: %s opens as %+v", times, c)
@@ -73,7 +74,7 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 			t.Errorf("TypeScript: exp %s ends at %d, %v, want %d", exp, c.Expires, err, want)
 		}
 	}
-	// Rounding makes a token shorter.
+	// Rounding makes the lifetime of a token shorter, never longer.
 	c, err := envelopes["Python"].open(strings.Replace(envelopes["Python"].payload, `"iat":1,"exp":2`, `"iat":1.0001,"exp":2.0009`, 1))
 	if err != nil || c.Issued != 1001 || c.Expires != 2000 {
 		t.Errorf("Python: from %d to %d, %v", c.Issued, c.Expires, err)

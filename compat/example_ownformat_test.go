@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// ownFormat is what a service has sealed its states with so far: JSON in base64, and
+// ownFormat is the format in which a service has sealed its states so far: JSON in base64, and
 // an HMAC of that text. Its tokens have no prefix.
 type ownFormat struct{ secret []byte }
 
@@ -60,7 +60,7 @@ func (f ownFormat) Open(_ context.Context, binding *mcpseal.Binding, token strin
 }
 
 // A service that seals its states by itself moves to native tokens, in two roll-outs.
-// The test of the format is one line: sealtest.TestFormat(t, ownFormat{secret}).
+// One line tests the format: sealtest.TestFormat(t, ownFormat{secret}).
 func Example_ownFormat() {
 	secret := []byte("what the service has signed its states with")
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())

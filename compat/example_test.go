@@ -65,14 +65,14 @@ func Example() {
 	// after:  ms1.
 }
 
-// The user must have one name on both sides.
+// A user must have the same name in Python and in Go.
 func ExamplePythonUser() {
 	user, _ := compat.PythonUser("cli", "https://issuer.example.com", "alice")
 	fmt.Println(user)
 	// Output: ["cli","https://issuer.example.com","alice"]
 }
 
-// A fleet whose states are unsealed today gets seals, in two roll-outs.
+// A fleet that does not yet seal its states begins to seal them, in two roll-outs.
 func ExamplePlaintext() {
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
 	if err != nil {

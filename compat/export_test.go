@@ -6,11 +6,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// NewPlaintext is Plaintext for a process that started at another time.
+// NewPlaintext is like Plaintext, but the caller says when the process started.
 var NewPlaintext = newPlaintext
 
-// SetClocksBack makes it look as if the wall clock, or the monotonic one, had been
-// set back by so much since the format was made.
+// SetClocksBack changes a format as if the wall clock and the monotonic clock had been set back by
+// these durations since the format was made.
 func SetClocksBack(format mcpseal.Format, wall, monotonic time.Duration) {
 	f := format.(*plaintextFormat)
 	f.until, f.left = f.until.Add(wall), f.left+monotonic

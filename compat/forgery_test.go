@@ -16,11 +16,11 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// TestTwoAccountsCannotForgeAnMcpDState mounts the attack on mcp.d's signed
-// mode. The tag that binds a token to a user is a MAC of the user's name, it
-// can be read in the token, and payloads are signed with the same key. So
-// somebody with an account whose name is a payload has that payload signed,
-// with whatever state it holds, for the tag of another account.
+// TestTwoAccountsCannotForgeAnMcpDState tries an attack on the signed mode of mcp.d. There, a tag
+// binds a token to a user. The tag is a MAC of the user's name, and everybody can read it in the
+// token. Payloads are signed with the same key. So an attacker can open an account whose name is
+// a payload: the tag of that account is the signature of the payload. The payload may hold any
+// state, and the tag of the attacker's other account.
 func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 	for _, bind := range []compat.McpDBinding{compat.BindSubject, compat.BindSubjectAndTool} {
 		for _, space := range []string{"", " ", "\t", "\r\n", " \n\t "} {
@@ -36,12 +36,12 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 			state := "harmless"
 			token, err := boundary.Seal(t.Context(), &round, &state)
 			if err == nil {
-				// What a second account would do with it.
+				// This is how the second account would use the tag.
 				signed := "v1." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + rawTag(t, tagIn(t, token))
 				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
 				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
 			}
-			// Nor does a token that somebody else sealed open for such a name.
+			// A token that another server sealed for such a name does not open either.
 			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
 				t.Fatalf("a token opens for a user called %q", payload)
 			}
@@ -84,7 +84,7 @@ func TestZeroBytesInNamesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// Encrypted tokens show no tag, so a name in braces is only a name.
+	// Encrypted tokens show no tag, so a name in braces does no harm.
 	boundary := mcpdBoundary(t, compat.McpDOptions{Encrypted: true})
 	sealFor(t, boundary, "{alice}")
 }
@@ -144,7 +144,8 @@ func rawTag(t *testing.T, tag string) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// mcpdSigned is a token as mcp.d signs it, bound to the subject, whatever that is.
+// mcpdSigned returns a token as mcp.d signs it. The token is bound to the subject, which may be any
+// text.
 func mcpdSigned(t *testing.T, subject string, expires time.Time) string {
 	t.Helper()
 	key, err := hkdf.Key(sha256.New, secret, nil, "mcp.requestState bind-hmac key", 32)

@@ -13,23 +13,24 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// fuzzed is a format under test, and how somebody with its key would make a
-// token of a payload and get one out again.
+// fuzzed is a format under test. Somebody with its key can make a token from any payload, with the
+// function craft, and get the payload of a token, with the function reveal.
 type fuzzed struct {
 	format mcpseal.Format
 	craft  func(payload []byte) string
 	reveal func(token string) (string, error)
 }
 
-// What a fuzz input stands for.
+// These modes say what the text of a fuzz input is.
 const (
 	asText    = iota // a token
-	asPayload        // what a key holder put into a token
-	asEdit           // a change to a token that was minted
+	asPayload        // the payload of a token that a key holder made
+	asEdit           // a change to the minted token: see splice
 	modes
 )
 
-// splice edits a token: where, how much goes, and what comes instead.
+// splice replaces a part of a token. The first byte of the edit says where that part begins, the
+// second byte is its length, and the rest takes its place.
 func splice(token, edit string) string {
 	if len(edit) < 2 {
 		return token
@@ -38,12 +39,12 @@ func splice(token, edit string) string {
 	return token[:at] + edit[2:] + token[min(at+int(edit[1]), len(token)):]
 }
 
-// fuzzFormat feeds a decoder texts, payloads that a key holder made, and edits
-// of a token. A text that opens must be the one that was minted; a payload that
-// opens must survive another round.
+// fuzzFormat opens texts, edits of a token, and payloads that a key holder made. If a text or an
+// edit opens, it must be the token that was minted. If a payload opens, its state must survive
+// another Seal and Open.
 //
-// Texts are for a secret that differs from process to process, so that none
-// holds a token that another one minted; payloads are for one that does not.
+// For texts and edits, each process has its own secret, so no text is a token that another
+// process minted. For payloads, all processes have the same secret.
 func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile string) {
 	binding := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
 	now := time.Now().UnixMilli()
@@ -112,7 +113,8 @@ func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile strin
 	})
 }
 
-// seedVectors are some cases of each kind.
+// seedVectors returns all crafted cases of a file and some of the others, except those with long
+// tokens.
 func seedVectors(f *testing.F, file string) (some []vector) {
 	text, err := os.ReadFile(filepath.Join("testdata", "vectors", file))
 	if err != nil {
@@ -130,7 +132,7 @@ func seedVectors(f *testing.F, file string) (some []vector) {
 	return some
 }
 
-// built is a format that must build.
+// built fails the test if a format cannot be built, and otherwise returns it as its own type.
 func built[F mcpseal.Format](f *testing.F) func(mcpseal.Format, error) F {
 	return func(format mcpseal.Format, err error) F {
 		if err != nil {
@@ -183,8 +185,8 @@ func FuzzRuby(f *testing.F) {
 	}, "ruby-aesgcm.json")
 }
 
-// FuzzArguments feeds the canonical texts to themselves: what one style wrote,
-// it must write again.
+// FuzzArguments rewrites arguments in the style of a peer, and rewrites the result once more. The
+// second time must change nothing.
 func FuzzArguments(f *testing.F) {
 	for _, c := range seedVectors(f, "python-args-digest.json") {
 		f.Add(orEmpty(c.ArgumentsJSON))

@@ -20,7 +20,7 @@ var (
 	}
 )
 
-// lacks is what a format cannot carry of what a boundary demands by default.
+// lacks returns the claims that a boundary demands by default but that the format cannot carry.
 func lacks(format mcpseal.Format) mcpseal.ClaimSet {
 	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
 		mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ format.Carries()
@@ -81,7 +81,7 @@ func rejects(t *testing.T, boundary *mcpseal.Boundary, token string, want mcpsea
 	}
 }
 
-// TestMigration plays what docs/migration.md walks through, for every format.
+// TestMigration takes the steps of docs/migration.md, for every format.
 func TestMigration(t *testing.T) {
 	for name, peer := range formats(t, secret) {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestMigration(t *testing.T) {
 			}
 			opens(t, mixed, old, "step=1")
 
-			// 2. The switch: new tokens are native, those under way still open.
+			// 2. The switch: new tokens are native, and old tokens still open.
 			switched := newBoundary(t, mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}}})
 			round := opens(t, switched, old, "step=1")
 			if _, pinned := round.Questions(); pinned {
@@ -149,7 +149,7 @@ func TestAFormatThatCannotCarryAClaimNeedsAWaiver(t *testing.T) {
 				t.Error("a boundary that seals this format needs no waiver")
 			}
 
-			// A tool whose tokens work once.
+			// If the tokens of a tool work only once, it accepts the old format only with a waiver.
 			single := func(waive mcpseal.ClaimSet) *mcpseal.Boundary {
 				return newBoundary(t, mcpseal.Config{
 					Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}},

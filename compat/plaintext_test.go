@@ -26,7 +26,8 @@ func newRing(t *testing.T) *mcpseal.Ring {
 	return ring
 }
 
-// plaintextOf returns the format for the tool deploy, in a process that starts now.
+// plaintextOf returns the plaintext format for the tool deploy, in a process that starts now. The
+// parameter left is how long the format lasts.
 func plaintextOf(t *testing.T, left time.Duration) mcpseal.Format {
 	t.Helper()
 	now := time.Now()
@@ -68,7 +69,8 @@ func TestPlaintextNeedsToolsAndADateThatIsNear(t *testing.T) {
 	}
 }
 
-// TestPlaintextEndsADayAfterTheProcessStarted, not after the format was made.
+// TestPlaintextEndsADayAfterTheProcessStarted checks that the longest time for unsealed states, 24
+// hours, begins when the process starts, not when the format is made.
 func TestPlaintextEndsADayAfterTheProcessStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started, tools := time.Now(), []string{"deploy"}
@@ -106,7 +108,8 @@ func TestPlaintextIsOverAtItsDate(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsSetBackDoesNotProlongPlaintext: the other one still counts.
+// TestAClockThatIsSetBackDoesNotProlongPlaintext sets back the wall clock or the monotonic clock.
+// The other clock still ends the format in time.
 func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 	for name, back := range map[string][2]time.Duration{"wall": {time.Hour, 0}, "monotonic": {0, time.Hour}} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +128,8 @@ func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 	}
 }
 
-// TestPlaintextServesOnlyItsTools: no other tool, no prompt, no resource.
+// TestPlaintextServesOnlyItsTools checks that unsealed states serve no other tool, no prompt and no
+// resource.
 func TestPlaintextServesOnlyItsTools(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
 	for name, config := range map[string]mcpseal.Config{
@@ -147,7 +151,7 @@ func TestPlaintextServesOnlyItsTools(t *testing.T) {
 			}
 		}
 	}
-	// The caller's slice is its own.
+	// A later change of the caller's slice has no effect.
 	tools := []string{"deploy"}
 	copied := must2(t)(compat.NewPlaintext(tools, time.Now().Add(time.Hour), time.Now()))
 	tools[0] = "destroy"
@@ -199,8 +203,8 @@ func TestPlaintextIsSaidOutLoud(t *testing.T) {
 	}
 }
 
-// TestPlaintextKeepsTheLimits on sizes, and opens neither nothing nor what belongs to
-// another format.
+// TestPlaintextKeepsTheLimits checks the limits on sizes. It also checks that plaintext neither
+// seals nor opens an empty state, or a state that looks like a token of another format.
 func TestPlaintextKeepsTheLimits(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
 	config := secondRollOut(plaintext, everything, ring)
@@ -231,8 +235,9 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerReachesTheHandlerOfAPlaintextState, as the page says: nobody knows
-// what was asked. The native token that follows knows.
+// TestEveryAnswerReachesTheHandlerOfAPlaintextState checks what docs/migration.md says. An unsealed
+// state does not tell what was asked, so every answer passes. The native token that follows does
+// tell.
 func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
 	boundary := newBoundary(t, secondRollOut(plaintextOf(t, time.Hour), everything, newRing(t)))
 	round := opens(t, boundary, "step=1", "step=1")
@@ -245,8 +250,9 @@ func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
 	}
 }
 
-// TestPlaintextThatIsHiddenFromTheBoundaryServesNothing: a format that wraps another by
-// embedding the interface has none of its other methods.
+// TestPlaintextThatIsHiddenFromTheBoundaryServesNothing wraps the plaintext format in a struct that
+// embeds the interface Format. The struct lacks the method Unsealed, so the boundary cannot know
+// that states are unsealed. The plaintext format then opens and seals nothing.
 func TestPlaintextThatIsHiddenFromTheBoundaryServesNothing(t *testing.T) {
 	format, err := compat.Plaintext([]string{"deploy"}, time.Now().Add(time.Hour))
 	if err != nil {

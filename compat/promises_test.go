@@ -30,7 +30,7 @@ func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
 	return format
 }
 
-// sealed is Seal with the digest that a boundary adds.
+// sealed calls Seal with the digest of the arguments, which a boundary would add.
 func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(binding); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claim
 	return format.Seal(t.Context(), binding, &claims)
 }
 
-// bindAll is a bind option that tells everything apart.
+// bindAll is a function for the option Bind. It binds tokens to everything that can be bound.
 func bindAll(b *mcpseal.Binding) (string, error) {
 	digest, err := b.ArgumentsDigest()
 	return fmt.Sprintf("%q %q %x %q %q", b.Method, b.Target, digest, b.Audience, b.User), err
@@ -46,7 +46,7 @@ func bindAll(b *mcpseal.Binding) (string, error) {
 
 const bindable = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 
-// formats are all of them, in all modes, under one secret.
+// formats returns all formats in all modes, with the same secret.
 func formats(t testing.TB, secret []byte) map[string]mcpseal.Format {
 	t.Helper()
 	all := map[string]mcpseal.Format{}
@@ -98,8 +98,8 @@ func (f jsonStates) Open(ctx context.Context, b *mcpseal.Binding, token string) 
 	return c, err
 }
 
-// TestNoFormatAcceptsASecondText changes a token in every way that its
-// characters allow.
+// TestNoFormatAcceptsASecondText changes a token by one character: it replaces, removes or inserts
+// a character at every place, and tries many characters. It also cuts the token at every place.
 func TestNoFormatAcceptsASecondText(t *testing.T) {
 	now := time.Now().UnixMilli()
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\r\t\x00\xff"
@@ -251,8 +251,8 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	}
 }
 
-// TestWhatArrivedIsBoundInEveryFormat changes the arguments in place between Open
-// and Seal, as a handler might.
+// TestWhatArrivedIsBoundInEveryFormat changes the arguments in place between Open and Seal, as a
+// handler might. The token is still bound to the arguments that arrived.
 func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 	all := formats(t, secret)
 	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
@@ -298,8 +298,8 @@ func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestAForgedTokenBuysNoDigest gives every format arguments that have none: the
-// reason tells which of the two was looked at first.
+// TestAForgedTokenBuysNoDigest opens tokens with arguments that have no digest. A forged token is
+// rejected as forged, so every format looks at the token before it digests the arguments.
 func TestAForgedTokenBuysNoDigest(t *testing.T) {
 	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	all := formats(t, secret)
@@ -378,7 +378,7 @@ func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 			}
 		}
 		if name == "Python" {
-			continue // knows fractions of a second
+			continue // its tokens have fractions of a second
 		}
 		if _, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
 			t.Errorf("%s seals a token that is dead at once", name)
@@ -426,8 +426,8 @@ func TestPythonPrincipal(t *testing.T) {
 	}
 }
 
-// TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound: Bind may read the last of
-// two members where a handler merges them.
+// TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound tries arguments in which two members have
+// the same name. Bind may read only the last of them, while a handler merges both.
 func TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound(t *testing.T) {
 	bind := func(b *mcpseal.Binding) (string, error) {
 		var value any

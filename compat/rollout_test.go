@@ -16,8 +16,8 @@ import (
 // replica serves one round of a flow: it returns the token for the next, or the result.
 type replica func(ctx context.Context, token string) (next, result string, err error)
 
-// step is the handler of a tool that asks twice. Only a state that it wrote itself
-// leads on, and the flow's name must come through to the end.
+// step is the handler of a tool that asks twice. It goes on only with a state that it wrote itself.
+// Each state holds the flow's name, which is also the result.
 func step(state string) (next, result string, err error) {
 	name, at, _ := strings.Cut(state, " ")
 	switch {
@@ -33,7 +33,7 @@ func step(state string) (next, result string, err error) {
 
 var flows atomic.Int64
 
-// behind is a replica whose states go through a boundary.
+// behind returns a replica whose states go through the boundary.
 func behind(boundary *mcpseal.Boundary) replica {
 	return func(ctx context.Context, token string) (string, string, error) {
 		round, err := boundary.Open(ctx, request, token)
@@ -50,7 +50,7 @@ func behind(boundary *mcpseal.Boundary) replica {
 	}
 }
 
-// before is a replica from before the roll-outs, which knows no boundary.
+// before returns a replica as it was before the roll-outs, without a boundary.
 func before(open func(ctx context.Context, token string) (string, error), seal func(ctx context.Context, state string) (string, error)) replica {
 	return func(ctx context.Context, token string) (next, result string, err error) {
 		state := ""
@@ -93,7 +93,7 @@ func (f *fleet) flow(ctx context.Context) error {
 	return nil
 }
 
-// each returns what every replica makes of every token.
+// each sends every token to every replica, and returns the tokens of the next rounds.
 func (f *fleet) each(ctx context.Context, tokens []string) (next []string, err error) {
 	for i := range f.replicas {
 		for _, token := range tokens {
@@ -109,8 +109,8 @@ func (f *fleet) each(ctx context.Context, tokens []string) (next []string, err e
 	return next, nil
 }
 
-// roll replaces one replica after the other while flows are under way. Those that
-// began before a replacement go on after it, at every replica.
+// roll replaces one replica after the other while flows are under way. Flows that began before a
+// replacement must go on after it, at every replica.
 func (f *fleet) roll(ctx context.Context, to replica, finished <-chan struct{}) error {
 	for i := range f.replicas {
 		asked, err := f.each(ctx, []string{""})
@@ -132,7 +132,8 @@ func (f *fleet) roll(ctx context.Context, to replica, finished <-chan struct{}) 
 	return nil
 }
 
-// underLoad runs flows until during returns, and then waits for their end.
+// underLoad calls the function during and runs flows until it returns. Then it waits for the end of
+// these flows.
 func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 	finished, stop := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup
@@ -155,7 +156,7 @@ func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 	during(finished)
 }
 
-// moving is a fleet that has yet to move, and what it moves from.
+// moving is a fleet that will move to native tokens, with the format from which it moves.
 type moving struct {
 	fleet
 	old   mcpseal.Format
@@ -171,7 +172,7 @@ func newMoving(t *testing.T, old mcpseal.Format, waive mcpseal.ClaimSet, today r
 	return m
 }
 
-// movers are the fleets that docs/migration.md walks through its two roll-outs.
+// movers returns the fleets for which docs/migration.md describes two roll-outs.
 func movers(t *testing.T) map[string]*moving {
 	asIs := func(_ context.Context, text string) (string, error) { return text, nil }
 	own := ownFormat{secret}
@@ -208,7 +209,7 @@ func TestNoFlowIsLostInTwoRollOuts(t *testing.T) {
 					opens(t, to, native, "flow asked")
 				}
 			})
-			// All flows of the old format have ended: it is dropped.
+			// All flows of the old format have ended, so another roll-out drops that format.
 			m.underLoad(t, func(finished <-chan struct{}) {
 				if err := m.roll(t.Context(), behind(done), finished); err != nil {
 					t.Errorf("dropping the old format: %v (%s)", err, reasonOf(err))
@@ -220,7 +221,7 @@ func TestNoFlowIsLostInTwoRollOuts(t *testing.T) {
 	}
 }
 
-// TestOneRollOutLosesFlows: the test above can fail.
+// TestOneRollOutLosesFlows skips the first roll-out, and shows that the test above can fail.
 func TestOneRollOutLosesFlows(t *testing.T) {
 	for name, m := range movers(t) {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func mcpdSide(t *testing.T, s *side, encrypted bool) (*mcpdFormat, error) {
 	}
 	secret := unhex(t, s.KeyHex)
 	if len(secret) == 0 {
-		secret = []byte{0} // an empty one asks for a random key
+		secret = []byte{0} // McpD would replace an empty secret by a random one
 	}
 	f, err := McpD(secret, McpDOptions{Bind: bind, Encrypted: encrypted})
 	if err != nil {
@@ -49,8 +49,8 @@ func checkMcpD(t *testing.T, c *vector) verdict {
 	return verdict{ok, state, orEmpty(c.State)}
 }
 
-// checkMcpDMint compares what we would have minted to the byte, and says
-// whether we would have.
+// checkMcpDMint compares the parts of our own token with those of the peer's, byte for byte. It
+// returns false if we would not mint such a token.
 func checkMcpDMint(t *testing.T, c *vector, encrypted bool) bool {
 	t.Helper()
 	f, err := mcpdSide(t, c.Mint, encrypted)

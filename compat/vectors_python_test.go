@@ -52,7 +52,7 @@ func checkPythonCodec(t *testing.T, c *vector) verdict {
 	checkPythonInternals(t, c)
 	minting := mustPython(t, c.MintKeys, PythonOptions{})
 	if c.OriginalToken == "" {
-		// Ours has another nonce and everything else alike.
+		// A token of ours has another nonce, but the same payload.
 		again, err := minting.open(minting.seal(unhex(t, c.PayloadInHex)))
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func checkPythonCodec(t *testing.T, c *vector) verdict {
 	return verdict{err == nil, hex.EncodeToString([]byte(payload)), orEmpty(c.PayloadHex)}
 }
 
-// checkPythonInternals compares keys and ids to the byte.
+// checkPythonInternals compares keys and key ids with the peer's, byte for byte.
 func checkPythonInternals(t *testing.T, c *vector) {
 	t.Helper()
 	if c.Internals == nil {
@@ -94,8 +94,8 @@ func checkPythonInternals(t *testing.T, c *vector) {
 	equal(t, "KeyID", (&pythonFormat{}).KeyID(c.Token), c.Internals.KeyIDHex)
 }
 
-// refusedOnTop are arguments that the peer accepts and no request here may have,
-// since Go would read what no digest covers.
+// refusedOnTop names cases whose arguments the peer accepts but a request to us must not have. In
+// such arguments, Go would read something that no digest covers.
 var refusedOnTop = []string{"args: dup-keys", "args: nested-dup", "args: lone-surrogate-key", "args: nan-literal", "args: inf-literal",
 	"args: key-escapes", "args: prefix-keys"}
 
@@ -129,7 +129,7 @@ func checkPythonBoundary(t *testing.T, c *vector) verdict {
 		checkPythonMint(t, c)
 	}
 	if c.WireState != nil {
-		// A state that is no string never reaches a boundary: no Go type holds it.
+		// A state that is not a string never reaches a boundary: it does not fit into the Go string.
 		var params struct {
 			RequestState string `json:"requestState"`
 		}
@@ -156,7 +156,7 @@ func wireText(t *testing.T, wire any) string {
 	return string(text)
 }
 
-// pythonSide is one side's request, and the options that it needs.
+// pythonSide returns the request of one side, and the options that the format needs for it.
 func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
 	t.Helper()
 	var params struct {
@@ -183,7 +183,7 @@ func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
 	}, options
 }
 
-// checkPythonMint compares what we would have minted to the byte.
+// checkPythonMint compares the parts of our own token with those of the peer's, byte for byte.
 func checkPythonMint(t *testing.T, c *vector) {
 	t.Helper()
 	binding, options := pythonSide(t, c.Mint)
@@ -232,7 +232,7 @@ func checkPythonMint(t *testing.T, c *vector) {
 	}
 	equal(t, "the envelope", string(payload), orEmpty(in.EnvelopeJSON))
 
-	// And a token of ours fares as the peer's does.
+	// The verifying side accepts our token exactly if it accepts the peer's.
 	token, err := f.Seal(t.Context(), &binding, &claims)
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// rubyDigested is the format for a request whose arguments are known by their
-// digest alone.
+// rubyDigested is the Ruby format with a fixed digest, because the vectors hold only the digest of a
+// request's arguments.
 type rubyDigested struct {
 	*rubyFormat
 	digest string
@@ -43,8 +43,8 @@ func checkRuby(t *testing.T, c *vector) verdict {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A fraction is what the peer cannot verify either, and no empty
-		// audience is one here.
+		// Two kinds of envelope are not compared: those whose exp is a float, which the peer
+		// itself rejects, and those with an empty audience, which we do not write.
 		ttl := *c.Mint.TTL
 		whole := !isFloatTTL(c)
 		if whole && (c.Mint.Audience == nil || *c.Mint.Audience != "") {
@@ -67,7 +67,7 @@ func checkRuby(t *testing.T, c *vector) verdict {
 	return verdict{ok, state, want}
 }
 
-// isFloatTTL reports whether Ruby was given a float, which makes it write one.
+// isFloatTTL reports whether the TTL was a float in Ruby, so that the token's exp is a float too.
 func isFloatTTL(c *vector) bool {
 	var envelope struct{ Exp json.Number }
 	if err := json.Unmarshal([]byte(orEmpty(c.Internals.EnvelopeJSON)), &envelope); err != nil {
@@ -83,7 +83,7 @@ func checkRubyArguments(t *testing.T, c *vector) verdict {
 		Arguments json.RawMessage
 	}
 	if err := json.Unmarshal([]byte(c.ParamsJSON), &params); err != nil {
-		return verdict{} // the peer's parser is not kinder
+		return verdict{} // the peer's parser accepts no more than ours
 	}
 	canonical, err := rewritten(string(params.Arguments), false, rubyArguments)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// vector is one case that was made by running a peer. The files share its
-// members; each kind of case uses some of them.
+// vector is one case that was made by running a peer. All files have cases of this type. Each kind
+// of case uses only some of the fields.
 type vector struct {
 	ID, Name, Kind, Expect      string
 	Malleable, Unsafe, Advisory bool
@@ -55,7 +55,7 @@ type vector struct {
 	FingerprintHex string `json:"args_fingerprint_hex"`
 }
 
-// side is what one end of a round trip was given.
+// side is the input of one side of a round trip: the side that mints, or the side that verifies.
 type side struct {
 	KeyHex      string   `json:"key_hex"`
 	KeysHex     []string `json:"keys_hex"`
@@ -100,9 +100,8 @@ type internals struct {
 	PrincipalSalt  string `json:"principal_salt_hex"`
 }
 
-// checkers decide the cases of each file, by kind. A checker fails the test
-// itself where an inner part differs, and returns whether we accept and what
-// we opened.
+// checkers has a function for each kind of case in each file. The function fails the test if an
+// inner part differs. It returns whether we accept the case and what we opened.
 var checkers = map[string]map[string]func(*testing.T, *vector) verdict{
 	"python-aesgcm.json":      {"codec": checkPythonCodec, "construct": checkPythonConstruct},
 	"python-args-digest.json": {"args_digest": checkPythonArguments},
@@ -117,10 +116,10 @@ var checkers = map[string]map[string]func(*testing.T, *vector) verdict{
 		"roundtrip": nil, "mutated": nil, "crafted": nil, "issue": nil}, // compat/atd checks these
 }
 
-// verdict is what we made of a case.
+// verdict is our result for a case.
 type verdict struct {
 	accepted bool
-	opened   string // what a peer that accepts must have opened too
+	opened   string // what we opened, if we accept the case; must equal want
 	want     string
 }
 
@@ -182,7 +181,7 @@ func checkFile(t *testing.T, path string, kinds map[string]func(*testing.T, *vec
 	t.Logf("%s: cases checked: %s", filepath.Base(path), strings.Join(summary, ", "))
 }
 
-// judge allows no difference but those that the vectors name.
+// judge compares our result with the peer's. Only differences that the vectors name are allowed.
 func judge(t *testing.T, c *vector, v verdict) {
 	t.Helper()
 	if c.Expect != "accept" && c.Expect != "reject" {
@@ -205,7 +204,7 @@ func judge(t *testing.T, c *vector, v verdict) {
 	}
 }
 
-// open lets a boundary that knows the format decide about a token.
+// open opens a token at a given time, in a boundary that knows the format.
 func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Binding, token string) (state string, hasState, ok bool) {
 	t.Helper()
 	boundary, err := mcpseal.New(mcpseal.Config{
@@ -222,8 +221,8 @@ func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Bind
 	if binding.User != "" {
 		request.Principal = mcpseal.User(binding.User)
 	}
-	// In the bubble stands only what needs the clock: no randomness, whose
-	// source measures time under FIPS 140-3.
+	// The bubble has only the code that needs the clock. Code that needs randomness stays outside,
+	// because under FIPS 140-3 the source of randomness measures time.
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, now)
 		round, err := boundary.Open(t.Context(), request, token)
@@ -248,8 +247,8 @@ func sleepUntil(t *testing.T, seconds float64) {
 	time.Sleep(wait)
 }
 
-// rewritten reads arguments as kindly as a peer does, and has them rewritten.
-// Python reads NaN and Infinity.
+// rewritten reads arguments as leniently as a peer does, and returns what the function rewrite
+// makes of them. If the parameter constants is true, NaN and Infinity are accepted, as in Python.
 func rewritten(text string, constants bool, rewrite func(*jsonvalue.Arguments) error) ([]byte, error) {
 	accept := jsonorder.AnyNames
 	if constants {

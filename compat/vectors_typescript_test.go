@@ -55,8 +55,8 @@ func compact(t *testing.T, text string) string {
 	return buf.String()
 }
 
-// checkTypeScriptMint compares what we would have minted to the byte, the
-// token included: nothing in it is random.
+// checkTypeScriptMint compares our own token and its parts with the peer's, byte for byte. This
+// works because nothing in the token is random.
 func checkTypeScriptMint(t *testing.T, c *vector) {
 	t.Helper()
 	f, err := typeScriptSide(t, c.Mint)
@@ -68,8 +68,8 @@ func checkTypeScriptMint(t *testing.T, c *vector) {
 		t.Fatal(err)
 	}
 	equal(t, "the bind tag", string(tag), c.Internals.BindTag)
-	// JSON.stringify writes some payloads in another way than they were given;
-	// what verify returned is in its words.
+	// JSON.stringify does not write every payload as it was given. The payload that verify
+	// returned has the form that JSON.stringify writes.
 	state := c.PayloadJSON
 	if state == nil {
 		state = c.Mint.PayloadJSON

@@ -11,8 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// TestTheLogSaysWhenTheCursorIsAmongTheArguments: such a walk ends after one page, and
-// dropping the arguments would drop what the cursor is bound to.
+// TestTheLogSaysWhenTheCursorIsAmongTheArguments opens a cursor with arguments that still hold
+// the cursor. The cursor is bound to the arguments without it, so it is rejected, and the walk
+// ends after one page. The log says what to do. Otherwise a developer might drop all arguments,
+// and the cursor would no longer be bound to them.
 func TestTheLogSaysWhenTheCursorIsAmongTheArguments(t *testing.T) {
 	const hint = "without the cursor"
 	s := newService(t, cursor.Config{})

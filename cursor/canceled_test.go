@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// TestACallerWhoGaveUpIsNoFailure: a principal that asks a service fails with the
-// caller's context.
+// TestACallerWhoGaveUpIsNoFailure cancels the caller's context. The principal then fails, as it
+// would if it asked another service. The reason is ReasonCanceled, and the log has no error.
 func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -24,8 +24,9 @@ const (
 	wireExpired = `{"code":-32602,"message":"Expired cursor","data":{"reason":"expired_cursor"}}`
 )
 
-// book is a log that must never hold a secret: every position, argument and user
-// of these tests contains hush.
+// book collects the log and the events, which must never hold a secret. Every position,
+// argument and user of these tests contains the word hush, which newService looks for at the
+// end of the test.
 type book struct {
 	mu     sync.Mutex
 	buf    bytes.Buffer
@@ -110,7 +111,7 @@ func (s service) accept(t testing.TB, request mcpseal.Request, token string) cur
 	return page
 }
 
-// reject opens a cursor that must not open, for this reason.
+// reject opens a cursor, and checks that it is rejected for this reason.
 func (s service) reject(t testing.TB, request mcpseal.Request, token string, want mcpseal.Reason) {
 	t.Helper()
 	page, err := s.Open(t.Context(), request, token)
@@ -159,7 +160,7 @@ func TestAWalk(t *testing.T) {
 		}
 		seen[token] = true
 	}
-	// One position, two cursors: nobody can tell that a page repeats.
+	// Two cursors for one position differ, so nobody can tell that a page repeats.
 	if one, other := s.first(t, list(), at), s.first(t, list(), at); one == other {
 		t.Error("two cursors for one position are the same")
 	}
@@ -226,7 +227,8 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 		respelled.Arguments = []byte(" {\"limit\" : 1e1, \"table\" : \"\\u0068ush\"}")
 		s.accept(t, respelled, token)
 
-		// The same when it has expired, so that only its owner learns that.
+		// An expired cursor is rejected for the same reasons, so only its owner learns that it has
+		// expired.
 		time.Sleep(2 * time.Hour)
 		s.reject(t, list(), token, mcpseal.ReasonExpired)
 		check(t)
@@ -322,7 +324,7 @@ func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 		}
 	}
 
-	// With a codec of one's own, the payload's first bytes keep them apart.
+	// If cursors and states share one codec, the payload's first bytes keep them apart.
 	codec := mcpseal.RingCodec(ring, mcpseal.PurposeState)
 	own := newService(t, cursor.Config{Codec: codec})
 	token = own.first(t, list(), at)
@@ -342,7 +344,7 @@ func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 	own.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "own1."), mcpseal.ReasonVersion)
 }
 
-// unprefixed hides that a codec is a ring's.
+// unprefixed hides that its codec is a RingCodec, which mcpseal.New would refuse here.
 type unprefixed struct{ mcpseal.Codec }
 
 func TestTenReplicasAcceptEachOthers(t *testing.T) {
@@ -424,7 +426,7 @@ func TestASharedCursorOpensForEverybody(t *testing.T) {
 		other := request
 		other.Principal = principal
 		page := s.accept(t, other, token)
-		// What it issues next is bound again, unless it says otherwise.
+		// The page's next cursor is bound to its caller again, because it is not marked as shared.
 		next, err := page.Next(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)
@@ -575,7 +577,8 @@ func TestACursorCostsFewAllocations(t *testing.T) {
 	}
 }
 
-// FuzzCursor feeds Open texts, and payloads that a key holder made.
+// FuzzCursor opens arbitrary texts, and cursors with an arbitrary payload. Only somebody with the
+// key can make such cursors.
 func FuzzCursor(f *testing.F) {
 	ring := newRing(f)
 	codec := mcpseal.RingCodec(ring, mcpseal.PurposeCursor)
@@ -649,7 +652,7 @@ type twoValues struct {
 	Right
 }
 
-// row has its JSON on the pointer.
+// row has its JSON methods on the pointer type.
 type row struct{ id int }
 
 func (r *row) MarshalJSON() ([]byte, error)    { return json.Marshal(r.id) }
@@ -725,7 +728,7 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 			t.Errorf("%.10q comes back as %.10q, %v", text, back.After, err)
 		}
 	}
-	// A type that changed: the operator learns why.
+	// If the type of the position has changed, the operator learns it from the reason.
 	keys, _ := cursor.For[key](s).Open(t.Context(), list(), "")
 	token, err := keys.Next(t.Context(), key{1, "a"})
 	if err != nil {
@@ -740,8 +743,8 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	}
 }
 
-// ownMemory is a codec that returns memory of its own, which it must not but
-// might.
+// ownMemory is a codec that returns its own memory from Open. A codec must not do that, but
+// some codec might.
 type ownMemory struct {
 	mcpseal.Codec
 	payload []byte
@@ -784,8 +787,8 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// TestAForgedCursorBuysNoDigest gives arguments that have none: the reason tells
-// which of the two was looked at first.
+// TestAForgedCursorBuysNoDigest opens cursors with arguments that have no digest. A forged
+// cursor is rejected as forged, so Open looks at the cursor before it digests the arguments.
 func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxArguments: 100, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -851,7 +854,7 @@ func TestAPositionMayHoldAnyText(t *testing.T) {
 	}
 }
 
-// lateCodec looks at its input again after it has returned.
+// lateCodec keeps its input, so that the test can look at it after Seal has returned.
 type lateCodec struct {
 	mcpseal.Codec
 	kept *[][]byte

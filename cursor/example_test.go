@@ -10,8 +10,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// A tool with a cursor among its arguments takes it out before it opens it: the cursor
-// is bound to the other arguments, and is itself another on every page.
+// If a tool has a cursor among its arguments, its handler removes the cursor from them before
+// it opens the cursor. The cursor is bound to the other arguments, and every page has a new
+// cursor.
 func Example() {
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com"})
 	if err != nil {
@@ -31,7 +32,7 @@ func Example() {
 		}
 		token := in.Cursor
 		in.Cursor = ""
-		bound, err := json.Marshal(in) // what this handler understood, without the cursor
+		bound, err := json.Marshal(in) // the arguments as this handler understood them, without the cursor
 		if err != nil {
 			return nil, "", err
 		}
@@ -42,7 +43,7 @@ func Example() {
 			return nil, "", err
 		}
 		last := page.After.ID + 2
-		ids = []int{last - 1, last} // rows with that status
+		ids = []int{last - 1, last} // stands for a query of the rows with that status
 		next, err = page.Next(ctx, key{ID: last})
 		return ids, next, err
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// TestTheLogNamesTheKeyOfARejectedCursor: to compare with the keys of other replicas.
+// TestTheLogNamesTheKeyOfARejectedCursor checks that the log names the key, so that an operator
+// can compare it with the keys of other replicas.
 func TestTheLogNamesTheKeyOfARejectedCursor(t *testing.T) {
 	var log bytes.Buffer
 	var events []mcpseal.Event

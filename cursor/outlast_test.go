@@ -24,8 +24,9 @@ func (s *datedSource) Outlast(ttl time.Duration) error {
 	return nil
 }
 
-// TestSourceIsToldOfAChosenTTL: for the default one a source makes room anyway,
-// unless its operator wants less.
+// TestSourceIsToldOfAChosenTTL checks that New tells a key source a TTL from the config, but not
+// the default TTL. A source keeps its keys long enough for the default, unless its operator
+// wants less.
 func TestSourceIsToldOfAChosenTTL(t *testing.T) {
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed, as Config.Audience says.
+// TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed checks what the documentation of
+// mcpseal.Config.Audience says: boundaries without an audience that share an Ephemeral ring
+// accept each other's cursors. Boundaries with different audiences do not.
 func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T) {
 	ring := mcpseal.Ephemeral()
 	serviceOf := func(ring *mcpseal.Ring, audience string) service {

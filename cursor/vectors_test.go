@@ -15,8 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// testdata/cursors.json holds fixed cursors that every release must open, or
-// reject, and that verify.mjs of the root checks against docs/token.md.
+// testdata/cursors.json holds fixed cursors. Every release must open some of them and reject
+// the others. The script testdata/verify.mjs in the root directory checks them against
+// docs/token.md.
 const vectorFile = "testdata/cursors.json"
 
 var update = flag.Bool("update", false, "mint "+vectorFile+" anew")
@@ -110,7 +111,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// mintVectors makes cursors, and what a key holder could make of them.
+// mintVectors writes the file: cursors that must open, and cursors that must be rejected. Some of
+// the latter could be made only by somebody with the key.
 func mintVectors(t *testing.T) {
 	arguments := `{"table":"t","limit":1e1}`
 	secret := "7205f81c88f5a891dfdcb257e58d6e54e0ebb9124b7124d6d5b4c2293af76e0b"

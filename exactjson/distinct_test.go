@@ -32,7 +32,7 @@ func TestNamesThatEncodingJSONTreatsAsOneAreNotDistinct(t *testing.T) {
 }
 
 func TestNamesBelowTheOuterLevelsAreNotCompared(t *testing.T) {
-	for text, want := range map[string]int{ // the first level at which two names are the same, or 9
+	for text, want := range map[string]int{ // the outermost level at which an object has the same name twice, or 9 if there is none
 		`{"a":1,"A":1}`: 1, `{"a":{"b":1,"b":1}}`: 2, `[{"a":1,"a":1}]`: 2, `{"a":{"b":[{"x":1,"X":2}]}}`: 4, `{"a":{"b":1,"c":1}}`: 9, `{"a":{"a":{"b":1,"b":2}},"b":{"x":1,"X":2}}`: 2,
 	} {
 		for levels := range 6 {
@@ -61,7 +61,7 @@ func TestTextsAreTheSameIfTheyMeanTheSame(t *testing.T) {
 	}
 }
 
-// FuzzDistinct compares with the tokens that encoding/json reads.
+// FuzzDistinct compares Distinct with distinctTokens, which reads the text with encoding/json.
 func FuzzDistinct(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		want := len(text) == 0 || json.Valid(text) && distinctTokens(json.NewDecoder(bytes.NewReader(text)))

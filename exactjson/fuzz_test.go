@@ -23,8 +23,8 @@ type fuzzIn struct {
 	Pair   *[2]int8              `json:"pair,omitempty"`
 }
 
-// FuzzRead compares what is read, written and put with a reading of the text that shares
-// no code with the one under test.
+// FuzzRead compares the results of Read, Text and Put with those of oracle, which shares no
+// code with them.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `{"own":{"Tenant":"other"},"raw":{"tenant":"mine"}}`, `{"any":[1.5,18446744073709551615,{"x":-0.0}],"count":18446744073709551615}`,
@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	var known Names // without these, fuzzOwn would take a name in another case
+	var known Names // without these names, fuzzOwn would accept them in another case
 	known.Add("tenant", "size")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		value, err := Read(text)
@@ -75,7 +75,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzCut compares Cut with Read, which knows all of the text.
+// FuzzCut compares Cut with Read, which reads the whole text.
 func FuzzCut(f *testing.F) {
 	for _, seed := range []string{``, `null`, `{"cursor":"x"}`, `{ "cursor" : "x" , "a":1}`, `{"a":1,"\u0063ursor":null,"b":2}`, `{"cursor":"x","cursor":"y"}`, `{"cursor":7}`} {
 		f.Add([]byte(seed))

@@ -24,7 +24,8 @@ var anyTypes = []reflect.Type{
 	reflect.TypeFor[*fuzzOwn](), reflect.TypeFor[FuzzEmbedded](), reflect.TypeFor[time.Duration](),
 }
 
-// Two of these have one type on one level, and again below it.
+// EmbeddedLeft and EmbeddedRight both embed EmbeddedMiddle. So a struct that embeds both has
+// EmbeddedMiddle twice on one level, and EmbeddedTop twice on the level below.
 type (
 	EmbeddedTop struct {
 		F3 string
@@ -54,13 +55,13 @@ var embeddedTypes = []reflect.Type{
 	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
 }
 
-// oddTag is a tag that encoding/json ignores.
+// oddTag is a tag that encoding/json ignores, or empty if encoding/json does not ignore it.
 var oddTag = func() string {
 	const odd = `json:"d\"x"`
 	field := reflect.StructField{Name: "F0", Type: reflect.TypeFor[int](), Tag: odd}
 	text, _ := json.Marshal(reflect.Zero(reflect.StructOf([]reflect.StructField{field})).Interface())
 	if strings.Contains(string(text), `"d"`) {
-		return "" // GOEXPERIMENT=jsonv2 finds a name in the tag
+		return "" // with GOEXPERIMENT=jsonv2, encoding/json finds a name in the tag
 	}
 	return odd
 }()
@@ -116,9 +117,9 @@ func randomJSON(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestWhatLandsIsWhatEncodingJSONPutsThere tries random types with random values.
-// A value may be refused that encoding/json takes, for a name or the length of an
-// array alone.
+// TestWhatLandsIsWhatEncodingJSONPutsThere puts random values into random types, and compares
+// the results with those of encoding/json. Put may refuse a value that encoding/json accepts,
+// but only because of a name or the length of an array.
 func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	landed := 0
@@ -156,7 +157,7 @@ type fuzzFilter struct {
 	Size   int8   `json:"size,omitempty"`
 }
 
-// fuzzOwn decodes itself.
+// fuzzOwn has its own method UnmarshalJSON.
 type fuzzOwn fuzzFilter
 
 func (f *fuzzOwn) UnmarshalJSON(text []byte) error {
@@ -168,8 +169,9 @@ type FuzzEmbedded struct {
 	Count uint64 `json:"count,omitempty"`
 }
 
-// oracle reads a text with every number as a rational, and checks that it is one
-// that may pass unless that would be vast.
+// oracle reads a text with encoding/json, and returns each number as a rational. It fails the
+// test if the text has a number or a repeated name that must not pass. If the exact rational would
+// be huge, it uses the nearest double and checks less.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
@@ -222,7 +224,7 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether all of got is in given.
+// agree reports whether given has everything that got has, with the same values.
 func agree(got, given any) bool {
 	switch g := got.(type) {
 	case *big.Rat:
@@ -251,7 +253,9 @@ func agree(got, given any) bool {
 	return reflect.DeepEqual(got, given)
 }
 
-// A schema may forbid the whole number, for example with exclusiveMinimum 0.
+// TestAFractionThatAFloat32MakesWholeIsRefused puts fractions into a float32, which would round
+// them to whole numbers. A schema may forbid the whole number, for example with
+// exclusiveMinimum 0.
 func TestAFractionThatAFloat32MakesWholeIsRefused(t *testing.T) {
 	type rate float32
 	for _, text := range []string{"1e-50", "-1e-50", "0.99999999999", "1.00000000001", "-0.99999999999", "16777216.5", "16777217.25", "4503599627370495.5"} {

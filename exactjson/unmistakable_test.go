@@ -12,7 +12,7 @@ func TestTextThatTwoParsersReadDifferentlyIsMistakable(t *testing.T) {
 	known.Add("action", "content")
 	for text, want := range map[string]bool{
 		`{"action":"accept","content":{"ok":true}}`: true,
-		`{"action":"accept","other":{"Action":1}}`:  true, // only the outermost names are known
+		`{"action":"accept","other":{"Action":1}}`:  true, // the known names are those of the outermost object
 		`{}`:                                     true,
 		`{"action":"accept","action":"decline"}`: false,
 		`{"action":"accept","content":{"ok":1,"ok":2}}`: false,

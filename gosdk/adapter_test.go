@@ -16,14 +16,15 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// The official SDK has no limits.
+// The AdapterLimits are empty, because the official SDK lets the adapter keep every promise.
 func TestTheAdapterKeepsThePromisesOfAllAdapters(t *testing.T) {
 	sealtest.TestAdapter(t, startAdapter, sealtest.AdapterLimits{})
 }
 
 const userHeader = "Test-User"
 
-// startAdapter serves without a socket. The user is a header of the request.
+// startAdapter makes a server, and returns a client that calls the server's HTTP handler without
+// a socket. A header of the request names the user.
 func startAdapter(_ *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: s.PageSize})
 	gosdk.Protect(server, s.Boundary, &gosdk.Options{

@@ -16,15 +16,15 @@ func protecting(t testing.TB, options *gosdk.Options) mcp.Middleware {
 	return receiving
 }
 
-// askingOnce returns a function that calls a tool through the middleware. The tool passes
-// the answers that it gets to the function seen. It asks the question q1 if the call has
-// no state.
+// askingOnce returns a function that calls a tool through the middleware. Each run of the tool
+// calls the parameter seen with the answers that the run got. A run without a state asks the
+// question q1.
 func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra, seen func(mcp.InputResponseMap)) func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "asks", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "asked"}, nil
 	})
-	// Only the SDK can make a result that asks, so this one comes from a server.
+	// Only the SDK can make a result that asks, so the test gets one from a server.
 	asking, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "asks"})
 	if err != nil || !asking.NeedsInput() {
 		t.Fatal(asking, err)
@@ -52,9 +52,9 @@ func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra
 	}
 }
 
-// A call that asks pays for its own record, its token and its result. The retry pays for
-// its own record, the opened state, and the request that the handler gets. If there is a
-// user, each of the two calls also pays for the user's name.
+// A call that asks allocates its record, its token and its result. The retry allocates its
+// record, the opened state, and the request that the handler gets. If there is a user, each of
+// the two calls also allocates the user's name.
 func TestACallThatAsksAndItsRetryPaySixAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector pools drop what they hold")
@@ -68,7 +68,7 @@ func TestACallThatAsksAndItsRetryPaySixAllocations(t *testing.T) {
 		answered := 0
 		call := askingOnce(t, middleware, extra, func(answers mcp.InputResponseMap) { answered += len(answers) })
 		n := testing.AllocsPerRun(500, func() { call(call("", nil).RequestState, accepted) })
-		if answered != 501 { // once to warm up
+		if answered != 501 { // 500 runs, and one to warm up
 			t.Errorf("%d answers reached the handler", answered)
 		}
 		return n

@@ -21,7 +21,7 @@ func sampleQuestion() *mcp.CreateMessageParams {
 	return &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "?"}}}}
 }
 
-// questionOf is a question of each kind.
+// questionOf maps each kind of question to a function that returns such a question.
 var questionOf = map[string]func() mcp.InputRequest{
 	"form": func() mcp.InputRequest { return form("?") },
 	"url": func() mcp.InputRequest {
@@ -31,8 +31,8 @@ var questionOf = map[string]func() mcp.InputRequest{
 	"roots":    func() mcp.InputRequest { return &mcp.ListRootsParams{} },
 }
 
-// naive registers a tool for each kind, written by somebody who trusts that
-// answers are whole. It says what it read.
+// naive registers a tool for each kind of question. The tool asks such a question, and trusts
+// that the answer lacks nothing. Its result says what it read.
 func naive(server *mcp.Server) {
 	for name, question := range questionOf {
 		server.AddTool(&mcp.Tool{Name: name, InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -45,7 +45,8 @@ func naive(server *mcp.Server) {
 	}
 }
 
-// readNaively goes through an answer as a handler might.
+// readNaively reads an answer and trusts it, as some handlers do: it panics if something is
+// missing.
 func readNaively(answer mcp.InputResponse) string {
 	var b strings.Builder
 	switch a := answer.(type) {
@@ -86,13 +87,15 @@ func readNaively(answer mcp.InputResponse) string {
 
 const everyCapability = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
 
-// postCall sends a tools/call of the newest revision as it is.
+// postCall sends a tools/call request of the newest revision, without the SDK's client, and
+// returns the body of the response. The parameter more is JSON that is appended to the params.
 func postCall(t testing.TB, url, tool, more string) string {
 	t.Helper()
 	return post(t, url, "tools/call", tool, `"name":"`+tool+`","arguments":{}`+more)
 }
 
-// post sends a request of the newest revision as it is.
+// post sends a request of the newest revision, without the SDK's client, and returns the body of
+// the response. The parameter params is the JSON of the params, without braces and _meta.
 func post(t testing.TB, url, method, name, params string) string {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
@@ -120,7 +123,7 @@ func post(t testing.TB, url, method, name, params string) string {
 	return string(answer)
 }
 
-// stateIn finds the token in an answer.
+// stateIn returns the token in the body of a response, or "" if there is none.
 func stateIn(answer string) string {
 	_, rest, ok := strings.Cut(answer, `"requestState":"`)
 	if !ok {
@@ -130,7 +133,8 @@ func stateIn(answer string) string {
 	return state
 }
 
-// unsound are answers with a null where a handler expects something.
+// unsound has, for each kind of question, answers that must not reach a handler: they have a
+// null or an empty list where a handler expects a value, or an unknown action.
 var unsound = map[string][]string{
 	"form": {`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
 		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`},
@@ -194,7 +198,7 @@ func TestAnOlderClientsAnswersWithNilInsideNeverReachAHandler(t *testing.T) {
 	}
 	for kind := range questionOf {
 		if kind == "roots" {
-			continue // the SDK's client sends whole roots only
+			continue // the SDK's client cannot send a null among its roots
 		}
 		result, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: kind})
 		if err == nil || strings.Contains(text(result), "read ") || !strings.Contains(err.Error(), "does not fit what was asked") {
@@ -255,7 +259,7 @@ func TestAnElicitationAnswerFitsOnlyAnElicitation(t *testing.T) {
 	}
 }
 
-// TestANoIsANoWhateverComesAlong: what a client sends with it never arrives.
+// If the client declines or cancels, the handler gets no content, even if the client sent some.
 func TestANoIsANoWhateverComesAlong(t *testing.T) {
 	for _, action := range []string{"decline", "cancel"} {
 		for _, revision := range []string{revision2026, revision2025} {

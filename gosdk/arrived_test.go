@@ -14,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// purge registers a prompt whose handler takes dry_run out of its arguments before
-// it asks, and says in the end whether it was there.
+// purge registers a prompt that asks a question. Each run of its handler deletes dry_run from
+// the arguments. The run with the answer adds to the returned list whether dry_run was there.
 func purge(server *mcp.Server) *[]string {
 	ran := new([]string)
 	server.AddPrompt(&mcp.Prompt{Name: "purge"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -58,7 +58,8 @@ func TestAPromptIsBoundToTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// scribble overwrites a tool's arguments in place, once the handler has run.
+// scribble adds a middleware that overwrites a tool's arguments in place after the handler has
+// run.
 func scribble(server *mcp.Server) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -95,8 +96,9 @@ func TestAToolIsBoundToTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// TestAnOlderClientsCallKeepsTheArgumentsThatArrived counts rounds beyond the one
-// that the SDK asks by itself: each run of ours begins with what arrived.
+// The SDK runs a handler twice with the same params: before and after the questions that it asks
+// by itself. If the handler has more questions, this package runs it again, with the arguments
+// that arrived, even if the handler has changed its own.
 func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 	server := newServer()
 	var seen []string
@@ -106,7 +108,7 @@ func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 		if done == 4 {
 			return &mcp.CallToolResult{}, nil
 		}
-		if done%2 == 1 { // the second run of a pair, which the SDK makes with the same params
+		if done%2 == 1 { // the second of the two runs that the SDK makes with the same params
 			copy(req.Params.Arguments, `{"region":"us"}`)
 		}
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: strings.Repeat("x", done+1)}, nil
@@ -120,8 +122,8 @@ func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// FuzzPromptArguments: the text that is digested reads back as the
-// arguments.
+// FuzzPromptArguments checks that the text of a prompt's arguments, from which their digest is
+// made, decodes to the same arguments.
 func FuzzPromptArguments(f *testing.F) {
 	f.Add("dry_run", "yes")
 	f.Add("\"\\\x00\x1f", "\u2028\U0001f9ad\x7f")

@@ -21,8 +21,9 @@ const internal = `{"code":-32603,"message":"Internal error"}`
 
 var object = map[string]any{"type": "object"}
 
-// TestAUserOfTheConnectionIsNotTheCaller has a gateway that connects its back end
-// once, with the first caller's context.
+// A gateway connects to its back end once, with the context of its first caller. Another user
+// may send a later call on this connection, so the back end must not take the user in that
+// context for the caller.
 func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
 	b := &book{}
 	inner := newServer()
@@ -55,7 +56,8 @@ func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
 	}
 }
 
-// TestTheOlderSSETransportNeedsAPrincipal: it knows only who opened the stream.
+// The older SSE transport knows only who opened the stream, not who sent a call. So a call that
+// asks fails unless Options.Principal is set.
 func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		b := &book{}
@@ -84,9 +86,11 @@ func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 	}
 }
 
-// wrapped is a result that marshals like the one it holds.
+// wrapped is a result that has the same JSON as the SDK's result in it, but another type.
 type wrapped struct{ *mcp.CallToolResult }
 
+// A result that is nil or of an unknown type is refused, because it could carry a state that is
+// not sealed.
 func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 	for name, result := range map[string]mcp.Result{
 		"wrapped":   &wrapped{&mcp.CallToolResult{RequestState: "a secret"}},
@@ -217,7 +221,7 @@ func TestAnOlderClientsAnsweredResourceIsNobodyElses(t *testing.T) {
 		if len(req.Params.InputResponses) > 0 {
 			return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}, Contents: []*mcp.ResourceContents{{URI: "file:///r", Text: "done"}}}, nil
 		}
-		// The SDK wants Contents here, empty or not, for older clients.
+		// For older clients, the SDK needs Contents here that are not nil. They may be empty.
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}, InputRequests: mcp.InputRequestMap{"q1": form("?")}}, nil
 	})
 	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
@@ -285,9 +289,9 @@ func TestAnAnswerWithAnUnknownActionIsDropped(t *testing.T) {
 	}
 }
 
-// TestAHandlerMayAskAnOlderClientItself is about servers that ask in the middle
-// of a call, as they did before multi round-trip requests: no state is involved,
-// so the limits on rounds are not theirs.
+// A handler may ask an older client in the middle of a call, as handlers did before there were
+// multi round-trip requests. Such questions carry no state, so the limit on rounds does not
+// apply to them.
 func TestAHandlerMayAskAnOlderClientItself(t *testing.T) {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "chatty", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

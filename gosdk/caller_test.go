@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// meddlers change who sent a request, in the memory that they share with the adapter.
+// meddlers change the parts of a request that tell who sent it. They change them in place, in
+// memory that the adapter can read too.
 var meddlers = map[string]func(*mcp.RequestExtra){
 	"no token":            func(x *mcp.RequestExtra) { x.TokenInfo = nil },
 	"another token":       func(x *mcp.RequestExtra) { x.TokenInfo = &auth.TokenInfo{UserID: "carol"} },
@@ -31,7 +32,8 @@ var meddlers = map[string]func(*mcp.RequestExtra){
 	"nothing":             func(x *mcp.RequestExtra) { *x = mcp.RequestExtra{} },
 }
 
-// principals name users in every way that the SDK offers. Nil is the adapter's own.
+// principals has values for Options.Principal. Each names the user by other parts of the
+// request. Nil means the default.
 var principals = map[string]func(context.Context, mcp.Request) (string, error){
 	"default": nil,
 	"header": func(_ context.Context, r mcp.Request) (string, error) {
@@ -44,8 +46,9 @@ var principals = map[string]func(context.Context, mcp.Request) (string, error){
 	},
 }
 
-// meddle applies a meddler to requests on their way in, or to those on their way
-// out, as a middleware does that is further in.
+// meddle adds an inner middleware, which applies a meddler to each request that has an access
+// token. It does so before the handler runs if the parameter before is true, and otherwise after
+// the handler has run.
 func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -59,7 +62,7 @@ func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 			}
 			result, err := next(ctx, method, req)
 			if r, ok := req.(*mcp.CallToolRequest); ok {
-				r.Extra = nil // and the request itself
+				r.Extra = nil // changes the request itself too
 			}
 			meddler(extra)
 			return result, err
@@ -67,8 +70,8 @@ func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 	})
 }
 
-// TestTheUserThatArrivedIsBound: a state, a list cursor and the cursor of a paged tool
-// are the caller's, whatever a handler or a middleware further in makes of the request.
+// A state, a list cursor and the cursor of a paged tool are bound to the user who sent the
+// request, even if an inner middleware changes the request.
 func TestTheUserThatArrivedIsBound(t *testing.T) {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour), Extra: map[string]any{
@@ -138,8 +141,8 @@ func TestTheUserThatArrivedIsBound(t *testing.T) {
 	}
 }
 
-// TestOptionsPrincipalSeesTheRequestThatArrived, and once a round: also where a
-// handler changes it between two rounds of an older client.
+// Options.Principal is called once in each round, and gets the request as it arrived. That also
+// holds if the handler changes the request between two rounds of an older client's call.
 func TestOptionsPrincipalSeesTheRequestThatArrived(t *testing.T) {
 	for _, version := range []string{revision2026, revision2025} {
 		var names []string
@@ -168,7 +171,8 @@ func TestOptionsPrincipalSeesTheRequestThatArrived(t *testing.T) {
 	}
 }
 
-// TestAPagedToolOutsideItsCallIsRefused: who sent the call cannot be told there.
+// If an inner middleware replaces the context of a call, a paged tool cannot tell who sent the
+// call. So the call is refused.
 func TestAPagedToolOutsideItsCallIsRefused(t *testing.T) {
 	b := &book{}
 	server := newServer()

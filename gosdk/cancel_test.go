@@ -15,7 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// singleUse makes tokens work once.
+// singleUse returns a function that configures a boundary so that each token works only once.
 func singleUse(t *testing.T) func(*mcpseal.Config) {
 	t.Helper()
 	store, err := replay.NewSingleProcess(replay.Config{})
@@ -25,8 +25,9 @@ func singleUse(t *testing.T) func(*mcpseal.Config) {
 	return func(c *mcpseal.Config) { c.Replay = store }
 }
 
-// TestACancelledCallIsNoFailure: an older client gives up while it is asked, in the
-// round that the SDK makes and in one of ours.
+// If an older client cancels its call while it is being asked, the log has neither an error nor
+// a rejection. The SDK itself asks the first and the third question, and this package asks the
+// second.
 func TestACancelledCallIsNoFailure(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		b, ended := &book{}, make(chan error, 1)
@@ -67,7 +68,8 @@ func TestACancelledCallIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatComesAfterACancelIsNotUsed: its token was never spent.
+// If a call is cancelled just after the client has answered, the handler does not get the
+// answer, because the token of the question was not spent.
 func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		b := &book{}
@@ -75,7 +77,7 @@ func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 		s := addSteps(server, "steps", 4)
 		var cancel context.CancelFunc
 		asked := 0
-		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // further in
+		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // an inner middleware, because Protect comes after it
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				result, err := next(ctx, method, req)
 				if method == "elicitation/create" {
@@ -107,8 +109,9 @@ func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestACancelledRequestIsNoFailure on the newer path: the claim of its token is
-// cancelled, or the question who is calling is.
+// If a request of a newer client is cancelled before its token is spent, or before
+// Options.Principal has named the caller, the log has a rejection with the reason canceled, but
+// no error.
 func TestACancelledRequestIsNoFailure(t *testing.T) {
 	for _, part := range []string{"store", "principal"} {
 		b := &book{}
@@ -139,7 +142,8 @@ func TestACancelledRequestIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestAnHTTPRequestThatIsGoneIsNoFailure while the handler asks who sent it.
+// If HandlerOptions.Principal fails because the client has cancelled the HTTP request, the log
+// has no error. If the client has not cancelled it, the log has an error.
 func TestAnHTTPRequestThatIsGoneIsNoFailure(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		b := &book{}

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
-// TestDeletingASessionEndsItsCalls: before the SDK ends a session it waits for its
-// calls, and a question that one of them puts meanwhile would wait for its token to
-// expire.
+// A DELETE of a session cancels the calls of the session. The SDK waits for these calls before
+// it ends the session. If they were not cancelled and one of them asked a question, it would
+// wait until the token of the question expires.
 func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	protectOlder(t, s)
@@ -53,8 +53,8 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	}
 }
 
-// waits returns a handler's work: it waits until the call is cancelled, and fails the test
-// if that does not happen.
+// waits returns a function that a handler calls. The function closes the channel running, and
+// waits until the call is cancelled. It fails the test if that does not happen.
 func waits(t *testing.T) (running chan struct{}, work func(context.Context) error) {
 	running = make(chan struct{})
 	return running, func(ctx context.Context) error {
@@ -80,7 +80,8 @@ func callOf(tool string) string {
 	return `{"jsonrpc":"2.0","id":"` + tool + `","method":"tools/call","params":{"name":"` + tool + `","arguments":{}}}`
 }
 
-// deleteWith sends a DELETE of alice on a session, with one more header.
+// deleteWith sends a DELETE of a session as alice, with one more header. It returns the status,
+// which is 500 if the handler panics.
 func (s *olderServer) deleteWith(session, name, value string) (status int) {
 	r := httptest.NewRequest("DELETE", "/", nil)
 	for name, value := range map[string]string{"X-User": "alice", "Mcp-Session-Id": session, name: value} {
@@ -96,7 +97,8 @@ func (s *olderServer) deleteWith(session, name, value string) (status int) {
 	return w.Code
 }
 
-// TestASessionWorksAfterARefusedDelete: only the SDK decides whether a session ends.
+// If the SDK refuses a DELETE of a session, the session still works: only the SDK decides
+// whether a session ends.
 func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 	server := newServer()
 	s := &olderServer{Server: server}
@@ -121,7 +123,7 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond): // a call is cancelled in the background
+		case <-time.After(50 * time.Millisecond): // gives a cancellation time to arrive, because it happens in the background
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it works"}}}, nil
 		}
 	})
@@ -140,7 +142,8 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 		{"X-Panic", "yes", http.StatusInternalServerError},
 	} {
 		for range 2 {
-			// Some releases of the SDK ask for no server here, and then end the session.
+			// Some releases of the SDK do not ask for the server here, so that nothing panics,
+			// and the session ends.
 			if status := s.deleteWith(session, refused.name, refused.value); status == http.StatusNoContent && refused.name == "X-Panic" {
 				session = s.open(t, "alice")
 			} else if status != refused.want {
@@ -158,8 +161,8 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 	}
 }
 
-// TestARefusedDeleteRevivesNoCallOfADeletedSession: the SDK still waits for the calls of
-// the session that it ends.
+// While the SDK serves a DELETE, it waits for the session's calls. If a second DELETE is refused
+// meanwhile, these calls stay cancelled, even a call that has not reached the middleware yet.
 func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	protectOlder(t, s)
@@ -168,7 +171,7 @@ func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	s.AddTool(&mcp.Tool{Name: "first", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := work(ctx)
 		close(stopped)
-		<-lateEnded // some releases of the SDK cancel all calls when they cannot send the result of one
+		<-lateEnded // return only then: some releases of the SDK cancel all calls when they cannot send the result of one
 		return nil, err
 	})
 	_, late := waits(t)
@@ -193,7 +196,7 @@ func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	<-held
 	deleted := make(chan int)
 	go func() { deleted <- s.send("DELETE", "alice", session, "").Code }()
-	<-stopped // by the DELETE, which waits for both calls
+	<-stopped // the DELETE has cancelled the first call, and now waits for both calls
 	if status := s.deleteWith(session, "Mcp-Protocol-Version", "1999-01-01"); status != http.StatusBadRequest {
 		t.Errorf("%d", status)
 	}
@@ -203,7 +206,8 @@ func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	}
 }
 
-// TestDeletingASessionEndsACallOfAnyMethod: the SDK waits for each of them.
+// A DELETE of a session cancels calls of every method, because the SDK waits for all of them
+// before it ends the session.
 func TestDeletingASessionEndsACallOfAnyMethod(t *testing.T) {
 	for method, params := range map[string]string{
 		"completion/complete":              `,"params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}`,
@@ -244,8 +248,8 @@ func TestDeletingASessionEndsACallOfAnyMethod(t *testing.T) {
 	}
 }
 
-// TestDeletingASessionEndsNoCallOfAnotherServer: a handler may connect to a server in
-// memory with the context of its call, and keep the connection for other calls.
+// A handler may connect to another server in memory with the context of its call, and keep the
+// connection for later calls. A DELETE of the handler's session does not cancel those calls.
 func TestDeletingASessionEndsNoCallOfAnotherServer(t *testing.T) {
 	other := newServer()
 	other.AddTool(&mcp.Tool{Name: "works", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

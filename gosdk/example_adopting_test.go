@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// A server for each request, with one preparation for all.
+// A service that makes a server for each request prepares the protection once for all of them.
 func ExamplePrepare() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
@@ -31,7 +31,7 @@ func ExamplePrepare() {
 
 func addTools(*mcp.Server) {}
 
-// The model learns what to do when a token is rejected.
+// With RejectedText, the model learns what to do when a token is rejected.
 func ExampleOptions_rejectedText() {
 	options := &gosdk.Options{
 		RejectedText: gosdk.StartOver, // or words of your own
@@ -44,7 +44,8 @@ var confirmation = mcp.InputRequestMap{"confirm": &mcp.ElicitParams{
 	RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 }}
 
-// deletePlain is a tool behind Protect or Install: the middleware opens and seals.
+// deletePlain is a tool on a server with the middleware of Protect or Install, which opens and
+// seals its states.
 func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if !gosdk.Sealed(ctx, req) {
 		return nil, gosdk.ErrNotProtected // the line with Protect is missing
@@ -55,8 +56,8 @@ func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRe
 	return deleteIf(req.Params.InputResponses["confirm"])
 }
 
-// deleter is the same tool on a server without the middleware: it opens and seals
-// by itself.
+// deleter is the same tool for a server without the middleware: it opens and seals its states
+// itself.
 type deleter struct{ protection *gosdk.Protection }
 
 func (d deleter) delete(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -91,7 +92,8 @@ func deleteIf(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 }
 
-// One tool in both shapes: behind the middleware, and sealing by itself.
+// One tool is written in two ways: for a server with the middleware, and as a tool that seals
+// its states itself.
 func ExampleProtection_Request() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
@@ -107,7 +109,7 @@ func ExampleProtection_Request() {
 	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	itself.AddTool(tool, deleter{protection}.delete)
 
-	// The user of both says yes.
+	// The user of both servers says yes.
 	ctx := context.Background()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -96,7 +96,8 @@ func (user gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// throughGateway connects a client that shows each round: the SDK does not answer for it.
+// throughGateway connects a client. The SDK does not answer questions for this client, so that
+// the example shows each round.
 func throughGateway(ctx context.Context, url, user string) *mcp.ClientSession {
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},

@@ -47,8 +47,8 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The usual server: one URL for clients of all protocol revisions. The SDK verifies access
-// tokens, and the UserID of a token names the user.
+// This is the usual server: it has one URL for clients of all protocol revisions. The SDK
+// verifies access tokens, and the UserID of a token names the user.
 func ExampleHandler() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "machines.example.com"})
 	if err != nil {
@@ -59,7 +59,7 @@ func ExampleHandler() {
 	server.AddTool(&mcp.Tool{Name: "restart", InputSchema: map[string]any{"type": "object"}}, restart)
 
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := httptest.NewServer(auth.RequireBearerToken(verifyToken, nil)(handler)) // in a service: an http.Server with timeouts
+	web := httptest.NewServer(auth.RequireBearerToken(verifyToken, nil)(handler)) // in a service, use an http.Server with timeouts
 	defer web.Close()
 
 	ctx := context.Background()

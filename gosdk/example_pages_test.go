@@ -22,7 +22,7 @@ type ticketArgs struct {
 	Team string `json:"team"`
 }
 
-// ticketKey is the position of a page: the key of the last row on the page before it.
+// ticketKey is the position of a page: the key of the last row of the previous page.
 type ticketKey struct {
 	ID int64 `json:"id"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// review is a prompt that asks for the reader before it returns its text. A tool and a
+// review is a prompt that asks who reads the review before it returns its text. A tool and a
 // resource call SetState in the same way.
 func review(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	type progress struct {
@@ -37,7 +37,8 @@ func review(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResul
 	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
 }
 
-// The client gets a token in place of what SetState wrote, and sends it back with the answer.
+// The client gets a token in place of the value that SetState wrote, and sends the token back
+// with the answer.
 func ExampleSetState() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "review.example.com"})
 	if err != nil {
@@ -47,7 +48,8 @@ func ExampleSetState() {
 	gosdk.Protect(server, boundary, nil)
 	server.AddPrompt(&mcp.Prompt{Name: "review"}, review)
 
-	// A client in memory that shows each round: the SDK does not answer for it.
+	// Connect a client in memory. The SDK does not answer questions for this client, so that the
+	// example shows each round.
 	ctx := context.Background()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {

@@ -47,7 +47,7 @@ func ExampleState() {
 	gosdk.Protect(server, boundary, nil)
 	server.AddTool(&mcp.Tool{Name: "publish", InputSchema: map[string]any{"type": "object"}}, publish)
 
-	// A client in memory, whose user says yes.
+	// Connect a client in memory, whose user says yes.
 	ctx := context.Background()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {

@@ -24,7 +24,7 @@ func ExampleProtect() {
 	gosdk.Protect(server, boundary, nil) // the line
 }
 
-// A user must have one name here and on servers with the Python SDK.
+// This server and servers with the Python SDK must have the same name for a user.
 func ExampleOptions_python() {
 	options := &gosdk.Options{
 		Principal: func(_ context.Context, req mcp.Request) (string, error) {
@@ -41,8 +41,8 @@ func ExampleOptions_python() {
 	_ = options
 }
 
-// The server gets an opaque access token with each request, which a gateway has
-// verified. Users of the SDK's own bearer middleware keep the names that they have.
+// Each request has an opaque access token, which a gateway has verified. If the SDK's own bearer
+// middleware has verified the token, the user keeps the default name.
 func ExampleBearerUsers() {
 	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
 	if err != nil {
@@ -50,7 +50,7 @@ func ExampleBearerUsers() {
 	}
 	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 
-	source, err := keys.OpenFile("/etc/release/keys", nil) // these rotate, the key above does not
+	source, err := keys.OpenFile("/etc/release/keys", nil) // these keys rotate, the key above does not
 	if err != nil {
 		log.Fatal(err)
 	}

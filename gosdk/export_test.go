@@ -11,18 +11,18 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// PromptArguments is the text that is digested for a prompt's arguments.
+// PromptArguments returns the text of a prompt's arguments from which their digest is made.
 func PromptArguments(arguments map[string]string) []byte {
 	return adapter.AppendStrings(nil, arguments)
 }
 
-// CallerOf is whom the access token of a request names.
+// CallerOf returns the user that the access token of a request names.
 func CallerOf(ctx context.Context, req mcp.Request) (string, error) {
 	c := new(Protection).callerOf(req)
 	return c.tokenUser(ctx)
 }
 
-// Bubble runs a test with a clock of its own.
+// Bubble runs a test in a bubble of package synctest, which has its own clock.
 func Bubble(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if fips140.Enabled() {

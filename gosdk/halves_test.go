@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// addAsker registers a tool that asks in the middle of its call.
+// addAsker registers a tool that asks a question in the middle of its call.
 func addAsker(server *mcp.Server) {
 	server.AddTool(&mcp.Tool{Name: "asker", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if _, err := req.Session.Elicit(ctx, form("?")); err != nil {
@@ -20,7 +20,8 @@ func addAsker(server *mcp.Server) {
 	})
 }
 
-// refusals calls everything that a token or a cursor could leave on.
+// refusals calls every method whose result could have a token or a cursor, and returns their
+// errors.
 func refusals(t *testing.T, session *mcp.ClientSession) map[string]error {
 	t.Helper()
 	ctx, errs := t.Context(), make(map[string]error)
@@ -71,8 +72,9 @@ func TestTheReceivingHalfSendsNoQuestion(t *testing.T) {
 	}
 }
 
-// TestHalvesOnTwoServersServeNoOlderClient: one would wait for answers without end, the
-// other would seal nothing.
+// If the two halves of the middleware are on two servers, neither server may ask an older
+// client. With only the receiving half, a server would wait for answers without end. With only
+// the sending half, it would seal nothing.
 func TestHalvesOnTwoServersServeNoOlderClient(t *testing.T) {
 	for _, tool := range []string{"steps", "asker"} {
 		for which := range 2 {
@@ -94,7 +96,8 @@ func TestHalvesOnTwoServersServeNoOlderClient(t *testing.T) {
 	}
 }
 
-// TestBothHalvesOnOneServerServeEverybody: also questions that belong to no call.
+// If both halves are on one server, they serve clients of both revisions. The server may also
+// ask a question that belongs to no call.
 func TestBothHalvesOnOneServerServeEverybody(t *testing.T) {
 	for _, version := range []string{revision2026, revision2025} {
 		b, roots := &book{}, make(chan error, 1)

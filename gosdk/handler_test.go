@@ -29,14 +29,15 @@ const (
 	ping        = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 )
 
-// olderServer is a server for older clients, with its handler.
+// olderServer is a server for older clients, with its HTTP handler and its log.
 type olderServer struct {
 	*mcp.Server
 	http.Handler
 	log book
 }
 
-// serveOlder takes the user from a header, as behind a gateway.
+// serveOlder returns a server that by default takes the user's name from a header, as a server
+// behind a gateway does.
 func serveOlder(t testing.TB, options gosdk.HandlerOptions) *olderServer {
 	t.Helper()
 	return serveServer(t, newServer(), options)
@@ -71,9 +72,9 @@ func (s *olderServer) closeAll() {
 	}
 }
 
-// send sends a request of an older client; session may be "".
+// send sends a request of an older client. The parameter session may be "".
 func (s *olderServer) send(method, user, session, body string) *httptest.ResponseRecorder {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a stream that opens would stay open
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // otherwise a stream, once open, would stay open
 	defer cancel()
 	return s.sendContext(ctx, method, user, session, body)
 }
@@ -93,7 +94,7 @@ func (s *olderServer) sendContext(ctx context.Context, method, user, session, bo
 	return w
 }
 
-// begin opens a session and goes no further.
+// begin opens a session, but does not send notifications/initialized.
 func (s *olderServer) begin(t testing.TB, user string) string {
 	t.Helper()
 	w := s.send("POST", user, "", initialize)
@@ -104,7 +105,7 @@ func (s *olderServer) begin(t testing.TB, user string) string {
 	return id
 }
 
-// open opens a session and says that it is initialized.
+// open opens a session, and sends notifications/initialized.
 func (s *olderServer) open(t testing.TB, user string) string {
 	t.Helper()
 	id := s.begin(t, user)
@@ -118,7 +119,7 @@ func (s *olderServer) isOpen(user, session string) bool {
 	return s.send("POST", user, session, ping).Code == http.StatusOK
 }
 
-// refused checks that there is no room for a session.
+// refused checks that the user can open no session, because there is no room.
 func (s *olderServer) refused(t testing.TB, user string) {
 	t.Helper()
 	w := s.send("POST", user, "", initialize)
@@ -127,7 +128,8 @@ func (s *olderServer) refused(t testing.TB, user string) {
 	}
 }
 
-// count leaves out what the SDK makes for one request of a newer client.
+// count returns how many sessions are open. It leaves out the sessions without an id, which the
+// SDK makes for single requests of newer clients.
 func (s *olderServer) count() (n int) {
 	for session := range s.Sessions() {
 		if session.ID() != "" {
@@ -187,7 +189,8 @@ func TestAPrincipalThatFailsOpensNoSession(t *testing.T) {
 	}
 }
 
-// TestTheSameUserIDOfAnotherIssuerIsAnotherUser: the SDK compares user ids alone.
+// A session belongs to a user of one issuer. A user with the same id from another issuer cannot
+// use it, although the SDK compares only user ids.
 func TestTheSameUserIDOfAnotherIssuerIsAnotherUser(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
@@ -239,7 +242,7 @@ func TestAnonymousCallersKeepNoUserOut(t *testing.T) {
 	s.open(t, "")
 	s.open(t, "")
 	for range 10 {
-		s.refused(t, "") // half of MaxSessions is for users
+		s.refused(t, "") // half of MaxSessions is kept for users with a name
 	}
 	s.open(t, "alice")
 	s.open(t, "bob")
@@ -270,7 +273,7 @@ func TestASessionThatNeverInitializedMakesRoom(t *testing.T) {
 		if s.isOpen("", nobody) || !s.isOpen("alice", own) || !s.isOpen("bob", bob) {
 			t.Error("another session than the anonymous one had to go")
 		}
-		s.open(t, "bob") // alice's is older, but bob makes room for himself
+		s.open(t, "bob") // alice's session is older, but bob displaces his own
 		if s.isOpen("bob", bob) || !s.isOpen("alice", own) {
 			t.Error("another session than the user's own had to go")
 		}
@@ -335,8 +338,8 @@ func TestOnlyTheNotificationInitializes(t *testing.T) {
 	}
 }
 
-// TestASessionInUseIsNotDisplaced: there are clients that never send the
-// notification, and go on.
+// Some clients never send notifications/initialized, but use their session. Such a session is
+// not displaced while a request runs on it.
 func TestASessionInUseIsNotDisplaced(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 2})
 	started, finish := make(chan bool), make(chan bool)
@@ -366,8 +369,8 @@ func TestASessionInUseIsNotDisplaced(t *testing.T) {
 	}
 }
 
-// TestASessionCountsUntilItsHandlersReturn: what was displaced but still runs
-// takes memory.
+// A displaced session counts towards the limits until its handlers have returned, because it
+// takes memory until then.
 func TestASessionCountsUntilItsHandlersReturn(t *testing.T) {
 	gosdk.Bubble(t, func(t *testing.T) {
 		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 1})
@@ -447,7 +450,7 @@ func TestOnlyASessionTakesRoom(t *testing.T) {
 	}
 	for range 3 {
 		requests("empty")
-		s.send("POST", "alice", "", failing) // takes room until it has failed
+		s.send("POST", "alice", "", failing) // this request takes room until it has failed
 	}
 	session := s.begin(t, "alice")
 	requests("full")
@@ -455,7 +458,7 @@ func TestOnlyASessionTakesRoom(t *testing.T) {
 		t.Error("a request that opens no session displaced one")
 	}
 	plain := httptest.NewRequest("POST", "/", strings.NewReader(initialize))
-	plain.Header.Set("Content-Type", "text/plain") // what a page of another origin may send
+	plain.Header.Set("Content-Type", "text/plain") // a web page of another origin may send this type
 	plain.Header.Set("X-User", "bob")
 	w := httptest.NewRecorder()
 	if s.ServeHTTP(w, plain); w.Code != http.StatusUnsupportedMediaType || !s.isOpen("alice", session) {
@@ -463,7 +466,8 @@ func TestOnlyASessionTakesRoom(t *testing.T) {
 	}
 }
 
-// TestASlowBodyTakesNoRoom: only a request that is there can open a session.
+// A session is counted only after the whole body of its request has arrived, so that a client
+// that sends slowly takes no room.
 func TestASlowBodyTakesNoRoom(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1})
 	body, write := io.Pipe()
@@ -476,7 +480,7 @@ func TestASlowBodyTakesNoRoom(t *testing.T) {
 		s.ServeHTTP(httptest.NewRecorder(), r)
 		close(done)
 	}()
-	io.WriteString(write, initialize[:50]) // returns when it is read
+	io.WriteString(write, initialize[:50]) // returns when the handler has read these bytes
 	s.open(t, "alice")
 	write.CloseWithError(io.ErrUnexpectedEOF)
 	<-done
@@ -539,7 +543,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 				s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1, HTTP: mcp.StreamableHTTPOptions{SessionTimeout: test.timeout}})
 				session := s.open(t, "alice")
 				time.Sleep(test.idle / 2)
-				if !s.isOpen("alice", session) { // which keeps it open
+				if !s.isOpen("alice", session) { // this request also keeps the session open
 					t.Error("the session ended too early")
 				}
 				time.Sleep(test.idle)
@@ -586,8 +590,8 @@ func TestNoLimitSwitchesALimitOff(t *testing.T) {
 	}
 }
 
-// TestASessionIDThatIsNotUniqueServesNobody: the SDK would hand the session of
-// the one to the other.
+// If a server gives a second session the id of an open session, both sessions are closed.
+// Otherwise the SDK would hand one user's session to the other.
 func TestASessionIDThatIsNotUniqueServesNobody(t *testing.T) {
 	gosdk.Bubble(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "same" }})
@@ -648,8 +652,9 @@ func TestAServerWithoutSessionIDsIsServed(t *testing.T) {
 	}
 }
 
-// TestAFloodOfAnonymousSessionsTakesBoundedMemory opens 20,000 sessions, of which
-// half would be kept as initialized if they could.
+// The test tries to open 20,000 anonymous sessions (fewer in a short run or with the race
+// detector), and sends notifications/initialized for half of those that open. Only as many stay
+// open as the limit allows.
 func TestAFloodOfAnonymousSessionsTakesBoundedMemory(t *testing.T) {
 	flood, limit := 20_000, 1000
 	if raceEnabled || testing.Short() {
@@ -706,8 +711,9 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc + stats.StackInuse)
 }
 
-// TestAnOlderClientsContextIsThatOfItsOpener is why Options.Principal must look at
-// the request: the SDK's own handler lets bob call on alice's session.
+// The context of an older client's call comes from the request that opened the session. That is
+// why Options.Principal must look at the call's own request. The test uses the SDK's own
+// handler, because it lets bob call on alice's session.
 func TestAnOlderClientsContextIsThatOfItsOpener(t *testing.T) {
 	type userKey struct{}
 	var fromContext, fromExtra atomic.Value
@@ -731,8 +737,8 @@ func TestAnOlderClientsContextIsThatOfItsOpener(t *testing.T) {
 	}
 }
 
-// TestTheOlderSSETransportKnowsOnlyTheOpener pins why it needs a check of its own
-// in front: neither context nor request names who sent a message.
+// Over the older SSE transport, neither the context nor the request tells who sent a message.
+// That is why this transport needs its own check in front of it.
 func TestTheOlderSSETransportKnowsOnlyTheOpener(t *testing.T) {
 	seen := make(chan string, 10)
 	server := newServer()
@@ -774,7 +780,8 @@ func TestTheOlderSSETransportKnowsOnlyTheOpener(t *testing.T) {
 	}
 }
 
-// TestASessionThatABatchInitializedIsNotDisplaced: revision 2025-03-26 has batches.
+// Revision 2025-03-26 has batches, so one request can open a session and also send
+// notifications/initialized. Such a session is not displaced.
 func TestASessionThatABatchInitializedIsNotDisplaced(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 2, MaxAnonymousSessions: 2})
 	batch := "[" + strings.Replace(initialize, "2025-06-18", "2025-03-26", 1) + "," + initialized + "]"

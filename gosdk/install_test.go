@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestOneProtectionServesManyServers: a server that lives for one request, and another
-// that gets the answer.
+// One Protection is installed on a new server for each call. One server asks, and another server
+// gets the answer.
 func TestOneProtectionServesManyServers(t *testing.T) {
 	b := &book{}
 	protection := gosdk.Prepare(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
@@ -42,6 +42,8 @@ func TestOneProtectionServesManyServers(t *testing.T) {
 	}
 }
 
+// A warning that is logged only once is logged once for all servers of a Protection, not once
+// for each server.
 func TestWhatIsSaidOnceIsSaidOnceForAllServers(t *testing.T) {
 	b := &book{}
 	protection := gosdk.Prepare(boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"no-such-tool"}})
@@ -96,8 +98,8 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// TestProtectedServersAreForgotten: a server that is made for each request must not
-// stay in memory.
+// A Protection does not keep its servers in memory, because a service may make a server for each
+// request.
 func TestProtectedServersAreForgotten(t *testing.T) {
 	protection := gosdk.Prepare(boundary(t, &book{}, nil), nil)
 	install := func() weak.Pointer[mcp.Server] {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// lendingServer has something of everything that hands out tokens or cursors. It is a
-// replica that one user is connected to.
+// lendingServer returns a replica with everything that hands out tokens or cursors: paged tools,
+// tools that ask, and lists of several pages. The parameter user names all its callers.
 func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user string) *mcp.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
@@ -49,7 +49,8 @@ func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user str
 	return server
 }
 
-// place takes a text, or "" at first, and hands out the next.
+// place calls one place of a server with a token or a cursor (the parameter text, "" at first),
+// and returns the token or the cursor that the server hands out.
 type place func(ctx context.Context, s *mcp.ClientSession, text string) (next string, err error)
 
 func pagedPlace(tool, cursor, prefix string) place {
@@ -124,8 +125,9 @@ var places = map[string]place{
 	},
 }
 
-// TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone sends every token and every cursor
-// to every place, as every user, over both revisions, and to another service with the same keys.
+// A token or a cursor works only for the user who got it, and only at the place that handed it
+// out. The test sends all of them to every place, as every user, over both revisions, and to
+// another service with the same keys.
 func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 	var b book
 	ring := mcpseal.Ephemeral()
@@ -152,7 +154,7 @@ func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 			}
 		}
 	}
-	if len(issued) < len(places)-1 { // nothing is issued for a state of a paged tool
+	if len(issued) < len(places)-1 { // "paged1 by a state" hands out nothing
 		t.Errorf("issued: %v", issued)
 	}
 	var (

@@ -23,7 +23,8 @@ const (
 	expiredCursor = `{"code":-32602,"message":"Expired cursor","data":{"reason":"expired_cursor"}}`
 )
 
-// listServer has n tools, prompts, resources and templates, in pages of 100.
+// listServer returns a server with n tools, prompts, resources and templates each, in pages of
+// 100. The pages have the given cache scope and ttlMs.
 func listServer(n int, scope string, ttl int) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 100})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -57,7 +58,7 @@ func listServer(n int, scope string, ttl int) *mcp.Server {
 	return server
 }
 
-// walkTools lists all tools by hand and returns the cursors on the way.
+// walkTools lists all tools page by page, and returns their names and the cursors.
 func walkTools(t *testing.T, session *mcp.ClientSession) (names, cursors []string) {
 	t.Helper()
 	params := &mcp.ListToolsParams{}
@@ -77,7 +78,7 @@ func walkTools(t *testing.T, session *mcp.ClientSession) (names, cursors []strin
 	}
 }
 
-// sdkCursor is a cursor as the SDK makes it.
+// sdkCursor returns a cursor as the SDK makes it.
 func sdkCursor(t *testing.T, uid string) string {
 	t.Helper()
 	type pageToken struct{ LastUID string }
@@ -141,7 +142,7 @@ func TestAClientListsEverythingThroughSealedCursors(t *testing.T) {
 					t.Errorf("a cursor that was %s: %s", name, wire(err))
 				}
 			}
-			// A cursor of one list is none of another.
+			// A cursor of one list does not work for another list.
 			if _, err := session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursors[0]}); wire(err) != invalidCursor {
 				t.Errorf("a tools cursor for prompts: %s", wire(err))
 			}
@@ -170,7 +171,8 @@ func TestAListIsBoundToItsUserUnlessACacheServesIt(t *testing.T) {
 				t.Errorf("%+v: bob goes on with alice's list: %s", c, wire(err))
 			}
 		} else if err != nil || second.Tools[0].Name != "n0100" {
-			// A page that a cache served to a second user still leads on.
+			// If a cache serves the page to a second user, its cursor must work for that user
+			// too.
 			t.Errorf("%+v: bob goes on from a public page: %v", c, err)
 		}
 		if second, err := alice.ListTools(t.Context(), params); err != nil || second.Tools[0].Name != "n0100" {
@@ -206,8 +208,8 @@ func TestListsAreForOneServiceAndCanStayPlain(t *testing.T) {
 	}
 }
 
-// TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain: it knows the tokens of
-// another implementation alone.
+// A boundary that only knows another implementation's tokens cannot seal list cursors, and the
+// log says so. If AlsoOpen has the native format, the boundary can seal them.
 func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 	format, err := compat.Ruby([]byte("0123456789abcdefghijklmnopqrstuv"))
 	if err != nil {
@@ -235,7 +237,8 @@ func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 }
 
 func TestAListCursorOutlivesThePagesCache(t *testing.T) {
-	// A day of cache and an hour of cursor: the cursor names both.
+	// The page may be cached for a day, and a cursor lives for an hour. So this cursor must live
+	// for 25 hours.
 	server := listServer(150, "public", int((24 * time.Hour).Milliseconds()))
 	keys := mcpseal.Ephemeral()
 	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
@@ -248,7 +251,7 @@ func TestAListCursorOutlivesThePagesCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	lifetime := time.Duration(0)
-	for _, b := range payload[9:14] { // as docs/token.md has it
+	for _, b := range payload[9:14] { // the lifetime, as docs/token.md describes it
 		lifetime = lifetime<<8 | time.Duration(b)
 	}
 	if lifetime*time.Millisecond != 25*time.Hour {
@@ -260,7 +263,7 @@ func TestTTLsAndScopesThatNobodyExpects(t *testing.T) {
 	for name, c := range map[string]struct {
 		scope string
 		ttl   int64
-		bob   bool // may go on
+		bob   bool // true if bob can use alice's cursor
 	}{
 		"a year and more": {"public", 366 * 24 * 60 * 60 * 1000, true},
 		"overflow":        {"public", 18446744073710, true},
@@ -282,6 +285,7 @@ func TestTTLsAndScopesThatNobodyExpects(t *testing.T) {
 	}
 }
 
+// A list that is nil or of an unknown type is refused, because its cursor cannot be sealed.
 func TestAListThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 	server := listServer(150, "public", 0)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

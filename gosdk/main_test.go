@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
-// book collects a log.
+// book collects what is logged.
 type book struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -36,7 +36,8 @@ func (b *book) String() string {
 
 func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
-// boundary makes a boundary whose log is the book.
+// boundary returns a boundary that logs to b. The parameter change can change its Config, and
+// may be nil.
 func boundary(t testing.TB, b *book, change func(*mcpseal.Config)) *mcpseal.Boundary {
 	t.Helper()
 	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
@@ -60,8 +61,8 @@ func form(message string) *mcp.ElicitParams {
 	}}
 }
 
-// addSteps registers a tool that asks n questions, one a round, and writes down
-// what it saw.
+// addSteps registers a tool that asks n questions, one in each round. The returned steps note
+// the state and the answers that each run got.
 func addSteps(server *mcp.Server, name string, n int) *steps {
 	s := &steps{n: n}
 	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, s.handle)
@@ -108,7 +109,7 @@ func (s *steps) log() []string {
 	return append([]string(nil), s.seen...)
 }
 
-// answering is a client that answers every form.
+// answering returns the options of a client that accepts every form.
 func answering() *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -117,14 +118,16 @@ func answering() *mcp.ClientOptions {
 	}
 }
 
-// raw leaves input-required results to the test.
+// raw is like answering, but if a result asks, the client does not answer by itself: the test
+// gets the result.
 func raw() *mcp.ClientOptions {
 	options := answering()
 	options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	return options
 }
 
-// connect joins a client to the server in memory.
+// connect connects a new client to the server in memory. The parameter version is the protocol
+// revision of the client.
 func connect(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version string) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -18,7 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// silent is a client that answers the first n questions and none after that.
+// silent returns the options of a client that answers the first n questions, and none after
+// them.
 func silent(n int) *mcp.ClientOptions {
 	options := answering()
 	answer := options.ElicitationHandler
@@ -32,8 +33,9 @@ func silent(n int) *mcp.ClientOptions {
 	return options
 }
 
-// TestAnOlderClientThatNeverAnswersEndsWithItsToken: whether the SDK asks by itself
-// (the first question of a pair) or we do (the second).
+// If an older client does not answer a question, its call fails when the token of the question
+// expires. The SDK itself asks the first and the third question, and this package asks the
+// second.
 func TestAnOlderClientThatNeverAnswersEndsWithItsToken(t *testing.T) {
 	for answered := range 3 {
 		t.Run(fmt.Sprint(answered, " answered"), func(t *testing.T) {
@@ -83,7 +85,8 @@ func TestAQuestionThatAHandlerAsksItselfHasADeadlineToo(t *testing.T) {
 	})
 }
 
-// connectFor is connect for a test with a clock of its own.
+// connectFor is like connect, but for a test in a bubble. The connection lasts at most as long
+// as the parameter limit says.
 func connectFor(t *testing.T, server *mcp.Server, options *mcp.ClientOptions, version string, limit time.Duration) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -100,8 +103,8 @@ func connectFor(t *testing.T, server *mcp.Server, options *mcp.ClientOptions, ve
 	return session
 }
 
-// TestAHandWrittenHandlersClientGetsTheSDKsWords: what the SDK says of an answer
-// that does not fit the schema is replaced for elicit's handlers alone.
+// If an answer does not fit the schema, the client gets the SDK's error. That error is replaced
+// only if the handler is one of package elicit.
 func TestAHandWrittenHandlersClientGetsTheSDKsWords(t *testing.T) {
 	server := newServer()
 	addSteps(server, "steps", 1)
@@ -116,8 +119,8 @@ func TestAHandWrittenHandlersClientGetsTheSDKsWords(t *testing.T) {
 	}
 }
 
-// TestAQuestionAfterTheCallIsNotPartOfIt: a goroutine that a handler left behind may
-// still ask.
+// A goroutine that a handler left behind may still ask after the call has ended. Its question is
+// not part of the call.
 func TestAQuestionAfterTheCallIsNotPartOfIt(t *testing.T) {
 	server := newServer()
 	returned, got := make(chan struct{}), make(chan error, 1)
@@ -140,9 +143,9 @@ func TestAQuestionAfterTheCallIsNotPartOfIt(t *testing.T) {
 	}
 }
 
-// TestACallThatWasGivenUpTouchesNoOther has a middleware further in give up while the
-// handler goes on to ask, and other calls use the memory of its arguments. The race
-// detector is the judge.
+// An inner middleware gives up a call, but the handler of the call goes on and asks. Meanwhile
+// other calls reuse the memory of its arguments. The race detector reports it if the handler's
+// questions still touch that memory.
 func TestACallThatWasGivenUpTouchesNoOther(t *testing.T) {
 	server := newServer()
 	addSteps(server, "quick", 0)
@@ -177,8 +180,8 @@ func TestACallThatWasGivenUpTouchesNoOther(t *testing.T) {
 	running.Wait()
 }
 
-// TestADirectQuestionLeftOpenDoesNotEndTheFlow: it is still open when the handler
-// returns a question, and single use is on.
+// A handler asks a question directly, and returns another question before the first has an
+// answer. The flow still completes, although each token works only once.
 func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
@@ -194,7 +197,7 @@ func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
 				req.Session.Elicit(ctx, form("direct?"))
 				close(second)
 			}()
-			<-arrived // the client has it
+			<-arrived // the client has the direct question
 		})
 		done := len(req.Params.RequestState)
 		if done == 3 {
@@ -220,8 +223,8 @@ func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
 	}
 }
 
-// TestAnOlderClientsRoundWithAURLLivesForURLTTL, whichever of its questions is asked
-// first.
+// If a round of an older client has a URL question, the round lives for URLTTL, whichever of its
+// questions is asked first.
 func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
 	for name, c := range map[string]struct {
 		ttl, urlTTL, answer time.Duration
@@ -233,7 +236,7 @@ func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
 		"shorter, too late": {time.Minute, 10 * time.Second, 11 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 8 { // the SDK asks in any order
+			for range 8 { // several times, because the SDK asks in random order
 				gosdk.Bubble(t, func(t *testing.T) {
 					server := newServer()
 					server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -279,8 +282,8 @@ func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
 	}
 }
 
-// TestAQuestionOnAnotherSessionIsNoRoundOfThisCall: a protected handler calls another
-// server, whose questions go to a client of its own.
+// A protected handler connects to another server with a client of its own, and the other server
+// asks that client. The question is no round of the handler's call.
 func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 	inner := newServer()
 	inner.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -320,8 +323,8 @@ func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 	}
 }
 
-// TestAQuestionOutsideACallEndsToo: a handler of another method asks, with the
-// context that it got or with none of ours.
+// A handler of completion/complete asks a question, with its own context or with
+// context.Background. It waits for the answer only as long as a token lives.
 func TestAQuestionOutsideACallEndsToo(t *testing.T) {
 	for name, of := range map[string]func(context.Context) context.Context{
 		"its own":    func(ctx context.Context) context.Context { return ctx },
@@ -346,8 +349,8 @@ func TestAQuestionOutsideACallEndsToo(t *testing.T) {
 	}
 }
 
-// TestAClientThatInitializesIsOlderWhateverItAskedFor: the server answers with a
-// revision that has sessions, and asks in the middle of the call.
+// A client that sends initialize is served as an older client, whichever revision it asks for:
+// the server answers with a revision that has sessions, and asks in the middle of the call.
 func TestAClientThatInitializesIsOlderWhateverItAskedFor(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28", "2027-01-01", "DRAFT"} {
 		server := newServer()

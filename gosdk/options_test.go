@@ -19,8 +19,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestAnEmptyNameIsRefusedUnlessExpected: an authentication middleware in the wrong
-// place gives every caller the name "".
+// If Options.Principal returns "", nothing is sealed unless AllowAnonymous is set: if an
+// authentication middleware is in the wrong place, every caller has the name "".
 func TestAnEmptyNameIsRefusedUnlessExpected(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		user := ""
@@ -70,8 +70,8 @@ func TestAnonymousCallersThatAreExpectedAreNoWarning(t *testing.T) {
 	}
 }
 
-// TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce: an authentication of the author's own,
-// which Options.Principal knows nothing of, looks the same.
+// If no caller over HTTP is authenticated, the log says so once. A server that authenticates
+// users in its own way, but does not set Options.Principal, looks the same.
 func TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce(t *testing.T) {
 	for name, handler := range map[string]func(func(*http.Request) *mcp.Server) http.Handler{
 		"ours": func(get func(*http.Request) *mcp.Server) http.Handler { return gosdk.Handler(get, nil) },
@@ -134,7 +134,7 @@ func TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce(t *testing.T) {
 	}
 }
 
-// TestAnIssuerOrClientThatIsNoStringIsRefused: it must not pass for an absent one.
+// An issuer or a client that is not a string is refused. It must not count as absent.
 func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
 	for _, name := range []string{"iss", "client_id"} {
 		for _, value := range []any{5, nil, []string{"a"}, map[string]any{}, true} {
@@ -154,6 +154,8 @@ func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
 	}
 }
 
+// If an option names a tool that the server does not list, the log says so once, after the last
+// page of the list.
 func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	b := &book{}
 	server := listServer(250, "", 0) // the tools n0000 to n0249, on three pages
@@ -183,7 +185,8 @@ func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatSawOnlyTheLastPageSaysNothing: the tools may be on the others.
+// A replica that has served only the last page of the list does not warn of a tool that is not
+// on it: the tool may be on another page.
 func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 	keys := mcpseal.Ephemeral()
 	replica := func(b *book) *mcp.ClientSession {
@@ -204,8 +207,8 @@ func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 	}
 }
 
-// TestTheAdaptersDefaultLoggerIsTheOneOfToday protects first and sets the default
-// later.
+// The adapter looks up the default logger whenever it logs. The test sets the default only after
+// Protect.
 func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	server := newServer()
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test"})
@@ -230,8 +233,8 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// TestTheTokenOfAnotherRequestDoesNotCount: the context may be that of the request
-// which opened the session.
+// A token that is only in the context does not name the caller, because the context may be that
+// of the request which opened the session.
 func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	var opener context.Context
 	capture := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { opener = r.Context() }))
@@ -258,9 +261,9 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestOnePrincipalOfTwoIsSaid: users are told apart by a header. Without one of the two
-// functions their sessions, or their states, are those of the gateway's account, or
-// nobody's.
+// Only a header tells the users apart. If just one of Options.Principal and
+// HandlerOptions.Principal is set, the states or the sessions of all users belong to the
+// gateway's account, or to nobody. The log has an error that says so.
 func TestOnePrincipalOfTwoIsSaid(t *testing.T) {
 	gateway := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: "gateway", Expiration: time.Now().Add(time.Hour)}, nil

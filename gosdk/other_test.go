@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// What a custom method may take and return, as an author might define it.
+// These are params and results of custom methods, as an author might define them.
 type (
 	plainParams struct {
 		mcp.ParamsBase
@@ -62,7 +62,7 @@ func (r *ownResult) MarshalJSON() ([]byte, error) {
 	return []byte(`{"requestState":"` + r.secret + `"}`), nil
 }
 
-// addMethod registers a custom method that returns result, and counts its calls.
+// addMethod registers a custom method that returns the given result, and counts its calls.
 func addMethod[P interface {
 	mcp.Params
 	*T
@@ -77,8 +77,8 @@ func addMethod[P interface {
 	}
 }
 
-// TestAnyOtherMethodCarriesNoInput: neither a state nor questions leave in
-// plaintext, and neither a state nor answers come in unchecked.
+// For a custom method, nothing is sealed. So a result with a state or questions is refused, and
+// so are params with a state or answers.
 func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	b := &book{}
 	server := newServer()
@@ -143,8 +143,8 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	}
 }
 
-// TestAListCarriesNoInput: what inner middleware puts in place of a list is checked, even
-// if list cursors are not sealed.
+// If an inner middleware returns a result with a state in place of a list, the result is
+// refused, even if list cursors are not sealed.
 func TestAListCarriesNoInput(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		b := &book{}
@@ -165,7 +165,8 @@ func TestAListCarriesNoInput(t *testing.T) {
 	}
 }
 
-// TestTheSDKDropsInputThatItsOwnMethodsDoNotHave: the docs say so.
+// If a method of the SDK has no state and no answers, the SDK drops them from its params, as the
+// docs say.
 func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
 	b := &book{}
 	var seen string
@@ -191,9 +192,9 @@ func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
 	}
 }
 
-// TestTheSDKHasNoFieldThatWeDoNotKnow fails when a newer SDK adds a field to what
-// the adapter copies, rebuilds or looks into: then look whether it carries a state,
-// questions, answers or a cursor, and whether it is copied.
+// This test fails when a newer SDK adds a field to a type that the adapter copies, rebuilds or
+// checks. Then find out whether the field carries a state, questions, answers or a cursor, and
+// whether the adapter copies the field.
 func TestTheSDKHasNoFieldThatWeDoNotKnow(t *testing.T) {
 	for value, want := range map[any]string{
 		mcp.CallToolRequest{}:              "Session Params Extra",
@@ -280,13 +281,13 @@ func TestAPanicIsAnInternalErrorAndLeaksNothing(t *testing.T) {
 	}
 }
 
-// typedNil is an error that cannot be read.
+// typedNil is an error whose Error method panics if the pointer is nil.
 type typedNil struct{ text string }
 
 func (e *typedNil) Error() string { return e.text }
 
-// TestWhatTheSDKWouldPanicOnIsRefused: it reads errors and writes contents after the
-// middleware, with nobody to recover.
+// The SDK reads errors and writes contents after the middleware has returned, and nothing would
+// recover from a panic there. So errors and contents that would panic are refused.
 func TestWhatTheSDKWouldPanicOnIsRefused(t *testing.T) {
 	b := &book{}
 	server := newServer()
@@ -327,7 +328,7 @@ func TestWhatTheSDKWouldPanicOnIsRefused(t *testing.T) {
 	}
 }
 
-// panickingHandler is a log that fails.
+// panickingHandler is a log handler that panics.
 type panickingHandler struct{ slog.Handler }
 
 func (panickingHandler) Handle(context.Context, slog.Record) error { panic("log") }

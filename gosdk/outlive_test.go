@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestAHandlerThatOutlivesItsCallHarmsNoOther: it goes on asking with the request of a call that
-// is over, and has written over its arguments.
+// A handler overwrites its arguments, and leaves goroutines behind that ask with its request
+// after its call has ended. Every other call still gets its own arguments and answers.
 func TestAHandlerThatOutlivesItsCallHarmsNoOther(t *testing.T) {
 	var b book
 	server := newServer()
@@ -25,7 +25,7 @@ func TestAHandlerThatOutlivesItsCallHarmsNoOther(t *testing.T) {
 			late.Go(func() {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 				defer cancel()
-				req.Session.Elicit(ctx, form("late")) // answered or not
+				req.Session.Elicit(ctx, form("late")) // it does not matter whether this is answered
 			})
 		}
 		for i := range req.Params.Arguments {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// TestAPageHandlerThatAsksWithinGivesNoItems: a page has no place for a question, so the
-// items that wait for the answer must not leave.
+// A page has no place for a question. If a page handler asks with elicit.Within, its call fails,
+// and the items, which should wait for the answer, are not sent.
 func TestAPageHandlerThatAsksWithinGivesNoItems(t *testing.T) {
 	type yes struct {
 		Yes bool `json:"yes"`

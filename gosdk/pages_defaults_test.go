@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDefaultsInAnObjectThatIsThereAreApplied: whether the object is required is a rule
-// for callers, and says nothing about what is in it.
+// If a call has an argument that is an object, the defaults of its properties are applied,
+// whether or not the object is required.
 func TestDefaultsInAnObjectThatIsThereAreApplied(t *testing.T) {
 	const size = `{"type":"object","properties":{"size":{"type":"integer","default":7}}}`
 	for _, required := range []string{`[]`, `["o"]`, `["o","deep"]`} {
@@ -19,7 +19,7 @@ func TestDefaultsInAnObjectThatIsThereAreApplied(t *testing.T) {
 		if want := (map[string]any{"o": filled, "deep": map[string]any{"o": filled}}); !reflect.DeepEqual(taken.got, want) {
 			t.Errorf("required %s: %v", required, taken.got)
 		}
-		// A default that is written is the same argument.
+		// Arguments in which the client writes the defaults are the same arguments.
 		taken.mustCall(t, `{"o":{"size":7},"deep":{"o":{"size":7.0}},"cursor":"`+next+`"}`)
 	}
 	required := newTaker[map[string]any](t, json.RawMessage(`{"type":"object","required":["o","n"],"properties":{"o":`+size+`,"n":{"default":1}}}`), nil)

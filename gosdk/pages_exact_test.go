@@ -24,14 +24,15 @@ import (
 
 const invalidParams = `{"code":-32602,"message":"Invalid params"}`
 
-// taker is a paged tool with one page after the first. It keeps what its
-// handler got.
+// taker is a client of a paged tool. It keeps the arguments that the tool's handler got last,
+// and counts the calls of the handler.
 type taker[In any] struct {
 	session *mcp.ClientSession
 	calls   int
 	got     In
 }
 
+// newTaker registers a paged tool with two pages, and returns a taker for it.
 func newTaker[In any](t *testing.T, schema any, options *gosdk.Options) *taker[In] {
 	t.Helper()
 	server, taken := newServer(), new(taker[In])
@@ -48,7 +49,8 @@ func newTaker[In any](t *testing.T, schema any, options *gosdk.Options) *taker[I
 	return taken
 }
 
-// call returns the next cursor. Every refusal is an error, a tool's too.
+// call calls the tool, and returns the cursor of the next page. If the result is an error of the
+// tool, call returns it as an error too.
 func (k *taker[In]) call(t *testing.T, arguments string) (string, error) {
 	t.Helper()
 	params := &mcp.CallToolParams{Name: "t"}
@@ -82,7 +84,8 @@ func (k *taker[In]) mustCall(t *testing.T, arguments string) string {
 	return next
 }
 
-// properties is the text of an open schema.
+// properties returns the schema of an object with the given properties, which also allows
+// others.
 func properties(text string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` + text + `}}`)
 }
@@ -93,7 +96,7 @@ type tenant struct {
 	Kind   string `json:"kind,omitempty"`
 }
 
-// selfMade decodes itself, the usual way.
+// selfMade has its own UnmarshalJSON, written in the usual way.
 type selfMade tenant
 
 func (s *selfMade) UnmarshalJSON(text []byte) error {
@@ -101,7 +104,7 @@ func (s *selfMade) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// foreign decodes into names that its own fields do not have.
+// foreign has its own UnmarshalJSON, which reads a name that is not the name of its field.
 type foreign struct{ name string }
 
 func (f *foreign) UnmarshalJSON(text []byte) error {
@@ -185,7 +188,7 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 	check("a name nobody knows, twice", `{"filter":{"deep":[{"x":1,"X":2}]}}`, raw.call)
 	check("a name of an argument", `{"filter":{"deep":[{"Filter":1}]}}`, raw.call)
 
-	// A name that only looks alike, or is nobody's, is ignored.
+	// A name that only looks like a field's name, or that no field has, is ignored.
 	plain.mustCall(t, `{"filter":{"tenant":"mine","tenants":"x","tenänt":"y","":1},"map":{"a":{"tenant":"mine"},"A":{}}}`)
 	if plain.got.Filter != (tenant{Tenant: "mine"}) || len(plain.got.Map) != 2 || plain.got.Map["a"].Tenant != "mine" {
 		t.Errorf("got %+v", plain.got)
@@ -200,6 +203,8 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 	}
 }
 
+// A name that differs only in case from a name in the schema is refused, wherever in the schema
+// that name is.
 func TestANameOfTheSchemaCountsWhereverTheSchemaHasIt(t *testing.T) {
 	for place, keywords := range map[string]string{
 		"a reference to the root":       `"properties":{"tenant":{"enum":["mine"]},"or":{"type":"array","items":{"$ref":"#"}}}`,
@@ -226,7 +231,7 @@ func TestANameOfTheSchemaCountsWhereverTheSchemaHasIt(t *testing.T) {
 	}
 }
 
-// span decodes itself from names that are not those of its fields.
+// span has its own UnmarshalJSON, which reads other names than those of its fields.
 type span struct{ From, To string }
 
 func (s *span) UnmarshalJSON(text []byte) error {
@@ -249,6 +254,8 @@ func (o *optional[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.Value)
 }
 
+// For a type with its own UnmarshalJSON, the names of its Go fields do not matter: a name that
+// differs from them only in case is not refused.
 func TestATypeThatDecodesItselfHasNoNamesButTheSchemas(t *testing.T) {
 	type in struct {
 		Span   span            `json:"span"`
@@ -438,7 +445,7 @@ func TestMultipleOfNeverSeesANumberThatADoubleRounds(t *testing.T) {
 		}
 	}
 	taken.mustCall(t, `{"n":9007199254740990,"other":[-9007199254740991,"9007199254740993"]}`)
-	for m := 2; m < 40; m++ { // the promise about the library that the limit rests on
+	for m := 2; m < 40; m++ { // the limit of 2^53 relies on this: below it, the schema library is exact
 		taken := newTaker[struct {
 			N int64 `json:"n"`
 		}](t, properties(fmt.Sprintf(`"n":{"multipleOf":%d}`, m)), nil)
@@ -530,8 +537,8 @@ func TestADefaultIsCheckedAsACallWillBe(t *testing.T) {
 	}
 }
 
-// TestEnumAndConstAreExactWhereverTheyAre: a double takes each of these numbers for one of
-// the others.
+// Wherever an enum or a const is in the schema, it compares numbers exactly. As doubles,
+// 9007199254740993 and 9007199254740992 are the same.
 func TestEnumAndConstAreExactWhereverTheyAre(t *testing.T) {
 	const right, enum = "9007199254740993", `{"enum":[9007199254740993]}`
 	const alone, twice, member = `%[1]s`, `[%[1]s,%[1]s]`, `{"k":%[1]s}`
@@ -552,8 +559,8 @@ func TestEnumAndConstAreExactWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// refusedAtRegistration reports whether a schema makes AddPagedTool panic, as it
-// should.
+// refusedAtRegistration reports whether AddPagedTool panics because of a schema. The panic must
+// have a message of AddPagedTool.
 func refusedAtRegistration(t *testing.T, schema any) (refused bool) {
 	t.Helper()
 	defer func() {
@@ -641,7 +648,7 @@ func TestMalformedArgumentsAreInvalidParams(t *testing.T) {
 	}
 }
 
-// TestASchemaViolationReadsAsTheSDKs compares with a typed tool of the SDK.
+// If arguments violate the schema, the message is the same as that of a typed tool of the SDK.
 func TestASchemaViolationReadsAsTheSDKs(t *testing.T) {
 	server := newServer()
 	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
@@ -794,7 +801,7 @@ func TestAKeyOfAMapHasOneSpelling(t *testing.T) {
 
 type name string
 
-// netAddress reads a text in any case.
+// netAddress can be read from a text in upper or lower case, and keeps it in lower case.
 type netAddress string
 
 func (a *netAddress) UnmarshalText(text []byte) error {
@@ -805,7 +812,7 @@ func (a *netAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// blind reads a text and cannot write it again.
+// blind can be read from a text, but cannot be written as a text.
 type blind struct{ text string }
 
 func (b *blind) UnmarshalText(text []byte) error {
@@ -842,7 +849,7 @@ type named struct {
 
 func (n *named) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
 
-// rival keeps the method of named from being promoted.
+// rival has an UnmarshalJSON as named does. So a struct that embeds both has none.
 type rival struct{ Inner string }
 
 func (r *rival) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
@@ -854,7 +861,7 @@ type zoo struct {
 	hidden
 	*Loop    `json:"loop"`
 	Shadow   int            `json:"shadow"`
-	Untagged string         // as Go names it
+	Untagged string         // its name in JSON is Untagged
 	Skipped  string         `json:"-"`
 	Time     time.Time      `json:"time"`
 	TimeP    *time.Time     `json:"timep"`
@@ -869,8 +876,9 @@ type zoo struct {
 	Func     fmt.Stringer `json:"func"`
 }
 
-// TestArgumentsLandAsEncodingJSONPutsThem holds where no name folds and no
-// number needs more than a double.
+// Arguments become the same Go values as with encoding/json. That does not hold if a name
+// differs from a field's name only in case, or if a number needs more than a double. This test
+// has no such names and numbers.
 func TestArgumentsLandAsEncodingJSONPutsThem(t *testing.T) {
 	taken := newTaker[zoo](t, object, nil)
 	fit := 0
@@ -954,7 +962,7 @@ func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
 		return nil, nil, nil
 	}, nil)
 	session := connect(t, server, nil, revision2026)
-	for length, want := range map[int]int{39: 1, 40: 0} { // with 11 more around it
+	for length, want := range map[int]int{39: 1, 40: 0} { // the rest of the arguments has 11 bytes
 		ran = 0
 		_, err := callTool(t, session, &mcp.CallToolParams{Name: "list", Arguments: map[string]any{"text": strings.Repeat("x", length)}})
 		if ran != want || (err == nil) != (want == 1) {
@@ -963,7 +971,8 @@ func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
 	}
 }
 
-// bannedFilter decodes itself, with encoding/json, which folds case.
+// bannedFilter has its own UnmarshalJSON. It uses encoding/json, which ignores the case of
+// names.
 type bannedFilter struct {
 	Admin bool `json:"admin"`
 }
@@ -973,7 +982,8 @@ func (f *bannedFilter) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(f))
 }
 
-// TestANameThatARuleBansIsBannedInAnyCase, for types that decode themselves.
+// If a rule of the schema bans a name, the name is refused in upper and in lower case. Here, the
+// type that reads the name has its own UnmarshalJSON.
 func TestANameThatARuleBansIsBannedInAnyCase(t *testing.T) {
 	type in struct {
 		Filter bannedFilter `json:"filter"`

@@ -20,8 +20,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// walkTool registers a tool and walks its two pages. It returns the tool as listed,
-// and holds every result against the output schema in it.
+// walkTool registers a paged tool, and gets its two pages. It checks each page against the
+// output schema that is listed, and checks that the handler gets its position back. It returns
+// the tool as listed.
 func walkTool[In, At, Item any](t *testing.T, schema any, arguments string, at At, items ...Item) (tool *mcp.Tool, err error) {
 	t.Helper()
 	defer func() {
@@ -102,7 +103,7 @@ type based struct {
 	Name string `json:"name"`
 }
 
-// rowKey has its JSON on the pointer.
+// rowKey has its methods for JSON on the pointer type.
 type rowKey struct{ id int }
 
 func (k *rowKey) MarshalJSON() ([]byte, error)    { return json.Marshal(k.id) }
@@ -169,8 +170,8 @@ func TestHonestArgumentsAreTaken(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatCannotBeTakenAreRefusedWithAdvice: honest schemas that the library
-// would not apply exactly.
+// These schemas are honest, but would not be applied exactly. They are refused, and the message
+// says what to change.
 func TestArgumentsThatCannotBeTakenAreRefusedWithAdvice(t *testing.T) {
 	for schema, advice := range map[string]string{
 		`{"type":["object","null"]}`: `"type": "object"`,
@@ -243,7 +244,8 @@ func TestHonestItemsFitTheSchemaThatIsListed(t *testing.T) {
 	}{}))
 }
 
-// selfReader has a map, which is written as null.
+// selfReader has its own UnmarshalJSON, but no MarshalJSON. Its map is nil here, and is written
+// as null.
 type selfReader struct{ M map[string]int }
 
 func (s *selfReader) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &s.M) }

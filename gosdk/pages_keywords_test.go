@@ -8,7 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// TestAKeywordThatNobodyKnowsIsRefusedAtRegistration: a rule that is misspelt is no rule.
+// An unknown keyword is refused, because it may be a misspelt rule, which would not be applied.
 func TestAKeywordThatNobodyKnowsIsRefusedAtRegistration(t *testing.T) {
 	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	for _, rule := range []string{
@@ -30,7 +30,8 @@ func TestAKeywordThatNobodyKnowsIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// TestWhatOnlyDescribesRegisters, and is not checked: that is for the handler.
+// Keywords that only describe a value, such as format, are allowed, but are not checked: the
+// handler must check such values.
 func TestWhatOnlyDescribesRegisters(t *testing.T) {
 	k := newTaker[map[string]any](t, properties(`
 		"id":{"type":"string","format":"uuid","x-order":1,"x-minLenght":50},

@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// limited is a taker with a limit of its arguments.
+// limited returns a taker for a paged tool with the given options, which limit its arguments.
+// The tool never has a last page.
 func limited(t *testing.T, schema any, options *gosdk.PageOptions) *taker[map[string]any] {
 	t.Helper()
 	server, taken := newServer(), new(taker[map[string]any])
@@ -27,8 +28,9 @@ func limited(t *testing.T, schema any, options *gosdk.PageOptions) *taker[map[st
 	return taken
 }
 
-// TestArgumentsBeyondTheLimitNeverReachTheSchema: each level of this schema doubles the
-// work, so the test would not end in a day if the schema saw the arguments.
+// Arguments beyond the limit are refused before they are checked against the schema. With this
+// schema, each level of the arguments doubles the work, so that the check would take more than a
+// day.
 func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"f":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[
 		{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["a"]},
@@ -76,7 +78,7 @@ func TestAnUnboundArgumentCountsOnEveryPage(t *testing.T) {
 	taken.mustCall(t, `{"cursor":"`+next+`","note":"`+strings.Repeat("x", 64-len(`{"note":""}`))+`"}`)
 }
 
-// TestAWalkWithLongCursorsGoesOn: a cursor has no part in the limit, however long.
+// The cursor does not count towards the limit of the arguments, however long it is.
 func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxPosition: 32 << 10})
 	if err != nil {

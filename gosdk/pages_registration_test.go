@@ -18,7 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// refusal is what AddPagedTool says against a schema for In, or "".
+// refusal returns the message with which AddPagedTool refuses a schema for the type In, or "" if
+// it accepts the schema.
 func refusal[In any](t *testing.T, schema any) (said string) {
 	t.Helper()
 	defer func() {
@@ -99,7 +100,8 @@ func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// In draft-07 the library goes to the $ref, and to nothing else.
+// In draft-07, the schema library applies only the $ref, and no rule beside it. So such a rule
+// is refused.
 func TestARuleBesideAReferenceOfDraft07IsRefusedAtRegistration(t *testing.T) {
 	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	const definitions = `,"definitions":{"n":{"type":"integer"},"o":{"type":"object"}}}`
@@ -265,7 +267,8 @@ func TestAnInferredPropertyThatNoFieldGetsIsRefusedAtRegistration(t *testing.T) 
 	}
 }
 
-// DefaultFilter reads itself, and everything that embeds it.
+// DefaultFilter has its own UnmarshalJSON. A struct that embeds DefaultFilter has this method
+// too.
 type DefaultFilter struct {
 	Status string `json:"status,omitempty"`
 }
@@ -278,7 +281,7 @@ func (f *DefaultFilter) UnmarshalJSON(text []byte) error {
 
 type FilterOfAnother struct{ *DefaultFilter }
 
-// level is a number that is read by its name.
+// level is a number in Go, but its UnmarshalJSON reads a text.
 type level int
 
 func (l *level) UnmarshalJSON(text []byte) error {
@@ -432,7 +435,7 @@ func TestAFieldWithTheOptionStringIsRefusedAtRegistration(t *testing.T) {
 	if said := refusal[own](t, object); !strings.Contains(said, "option string") {
 		t.Errorf("%q", said)
 	}
-	// The option means nothing there.
+	// encoding/json ignores the option on fields of these types.
 	type ignored struct {
 		T time.Time `json:"t,string"` //lint:ignore SA5008 encoding/json ignores it
 		L []string  `json:"l,string"` //lint:ignore SA5008 encoding/json ignores it
@@ -473,7 +476,7 @@ func TestBytesHaveOneSpelling(t *testing.T) {
 	}
 }
 
-// hex writes itself as a text, whatever its Go type.
+// hex is an array in Go, but is written as a text.
 type hex [2]byte
 
 func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", h[:]), nil }
@@ -609,7 +612,8 @@ func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 	}
 }
 
-// TestTheCursorDoesNotCountAsAnArgument: a walk that begins can go on.
+// The cursor does not count towards the limit of the arguments, so a client that got the first
+// page can get the next one.
 func TestTheCursorDoesNotCountAsAnArgument(t *testing.T) {
 	for most, length := range map[int]int{200: 180, 0: 65_500} {
 		session := connect(t, pagedServer(t, &book{}, nil, &gosdk.PageOptions{MaxArguments: most}), nil, revision2026)

@@ -31,7 +31,7 @@ type key struct {
 	ID int `json:"id"`
 }
 
-// listRows pages through 25 rows by ten.
+// listRows returns 25 rows in pages of ten.
 func listRows(_ context.Context, _ *mcp.CallToolRequest, in listArgs, after *key) (rows []row, next *key, err error) {
 	start := 0
 	if after != nil {
@@ -108,7 +108,7 @@ func TestAPagedToolIsWalked(t *testing.T) {
 func TestACursorOfAPagedToolIsHeldToItsArgumentsAndUser(t *testing.T) {
 	b := &book{}
 	url := serve(t, pagedServer(t, b, nil, nil), byName)
-	as := func(user string) *mcp.ClientSession { // a new one each time: the SDK's client closes when it is refused
+	as := func(user string) *mcp.ClientSession { // a new session each time, because the SDK's client closes when a request is refused
 		return dial(t, url, user, nil, revision2026)
 	}
 	first, err := listPage(t, as("alice"), map[string]any{"prefix": "r", "limit": 5})
@@ -226,7 +226,8 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, &gosdk.PageOptions{Cursor: "page"})
 }
 
-// TestOtherIssuersKeepToRequireUser: they know nothing of the boundary's policy.
+// RequireUser also applies to an issuer in Options.Cursors, although the issuer does not know
+// the boundary's policy.
 func TestOtherIssuersKeepToRequireUser(t *testing.T) {
 	for user, want := range map[string]bool{"alice": true, "": false} {
 		issuer, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com", Logger: slog.New(slog.DiscardHandler)})

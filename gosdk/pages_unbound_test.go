@@ -12,7 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// newUnboundTaker is a paged tool without a last page.
+// newUnboundTaker returns a taker for a paged tool with the given unbound arguments. The tool
+// never has a last page.
 func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker[In] {
 	t.Helper()
 	server, taken := newServer(), new(taker[In])
@@ -28,7 +29,7 @@ func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker
 
 var sized = properties(`"prefix":{"type":"string"},"limit":{"type":"integer","maximum":100,"default":10}`)
 
-// with adds a cursor to arguments.
+// with adds a cursor to the JSON of arguments.
 func with(cursor, arguments string) string {
 	return fmt.Sprintf(`{"cursor":%q,%s`, cursor, strings.TrimPrefix(arguments, "{"))
 }
@@ -60,7 +61,7 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
 }
 
-// TestAHandlerOfAnyGetsAnUnboundArgument: it gets the map that was read.
+// A handler with arguments of type any gets all arguments in a map, with the unbound ones.
 func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
 	k := newUnboundTaker[any](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)

@@ -29,7 +29,7 @@ import (
 
 const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
 
-// wire is what a client saw of an error.
+// wire returns, as JSON, the JSON-RPC error that a client got.
 func wire(err error) string {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) {
@@ -39,7 +39,8 @@ func wire(err error) string {
 	return string(text)
 }
 
-// serve serves over HTTP for the user whose name is the bearer token.
+// serve serves over HTTP, and returns the URL. The parameter verify verifies the access tokens.
+// If it is nil, nobody is authenticated.
 func serve(t testing.TB, server *mcp.Server, verify auth.TokenVerifier) string {
 	t.Helper()
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
@@ -63,13 +64,13 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// dial connects to url as user.
+// dial connects to a URL as a user. The bearer token is the name of the user.
 func dial(t testing.TB, url, user string, options *mcp.ClientOptions, version string) *mcp.ClientSession {
 	t.Helper()
 	return dialWith(t, url, bearer(user), options, version)
 }
 
-// dialWith connects to url. A nil transport sends no token.
+// dialWith connects to a URL over the given transport. A nil transport sends no token.
 func dialWith(t testing.TB, url string, over http.RoundTripper, options *mcp.ClientOptions, version string) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -212,7 +213,8 @@ type failingStore struct{ fail func() error }
 
 func (s failingStore) Spend(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
 
-// brokenCodec works until it is broken.
+// brokenCodec works until the field broken is true. Then it fails, or panics if the field panics
+// is true.
 type brokenCodec struct {
 	mcpseal.Codec
 	broken *atomic.Bool
@@ -334,8 +336,8 @@ func TestFailingPartsNeverReachTheClient(t *testing.T) {
 	}
 }
 
-// greet is the pattern of the SDK's documentation: it trusts that answers were
-// asked for, and never reads its state.
+// greet follows the pattern of the SDK's documentation: it trusts that the answers were asked
+// for, and never reads its state.
 func greet(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if len(req.Params.InputResponses) == 0 {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"user_name": form("What is your name?")}, RequestState: "step=1"}, nil
@@ -454,7 +456,7 @@ func TestBothRevisionsAtOneURLAndOverStdio(t *testing.T) {
 	}
 }
 
-// pipe connects over the line protocol of stdio.
+// pipe connects a client to the server over two pipes, with the line protocol of stdio.
 func pipe(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version string) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -474,7 +476,8 @@ func pipe(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version 
 	return session
 }
 
-// TestWhatTheSDKRefusesOverStdio pins what never reaches the middleware.
+// The SDK itself refuses a state or an answer that is a number. Such a request never reaches the
+// middleware.
 func TestWhatTheSDKRefusesOverStdio(t *testing.T) {
 	server := newServer()
 	addSteps(server, "steps", 1)
@@ -678,7 +681,7 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 	if gosdk.Sealed(t.Context(), request) {
 		t.Error("a call that nobody saw counts as sealed")
 	}
-	// Nor is there a way around it on a server where the line was forgotten.
+	// SetState also fails in a real call, if Protect was forgotten on the server.
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "forgotten", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
@@ -689,7 +692,8 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 	}
 }
 
-// TestATestsContextSealsNoServer: the mark is for handlers that a test calls itself.
+// With the context of gosdktest.Context, a request counts as sealed only if a test calls the
+// handler itself. If a server is connected with this context, its calls do not count as sealed.
 func TestATestsContextSealsNoServer(t *testing.T) {
 	server := newServer()
 	sealed := true
@@ -715,8 +719,8 @@ func TestATestsContextSealsNoServer(t *testing.T) {
 	}
 }
 
-// TestAServerBehindAProtectedOneIsNotSealed connects to a server without Protect
-// from a protected handler: the context of its calls is derived from that handler's.
+// A protected handler connects to a server without Protect. The calls of that server do not
+// count as sealed, although their context is derived from the handler's context.
 func TestAServerBehindAProtectedOneIsNotSealed(t *testing.T) {
 	inner := newServer()
 	var sealed bool
@@ -748,8 +752,8 @@ func TestAServerBehindAProtectedOneIsNotSealed(t *testing.T) {
 	}
 }
 
-// TestEveryCarrierIsSealedForItsHandler asks on every carrier, in every round and
-// revision.
+// On a protected server, a request counts as sealed in the handler of a tool, a prompt and a
+// resource, in every round and revision. On any other server, it does not.
 func TestEveryCarrierIsSealedForItsHandler(t *testing.T) {
 	for _, protected := range []bool{true, false} {
 		server := newServer()
@@ -855,7 +859,7 @@ func TestParamsAreNotMutated(t *testing.T) {
 	}
 }
 
-// TestDroppedAnswersStayInTheCallersParams: only the handler does not see them.
+// Answers that are dropped do not reach the handler, but stay in the caller's params.
 func TestDroppedAnswersStayInTheCallersParams(t *testing.T) {
 	yes, no := &mcp.ElicitResult{Action: "accept"}, &mcp.ElicitResult{Action: "decline", Content: map[string]any{"value": "x"}}
 	for name, c := range map[string]struct{ sent, want mcp.InputResponseMap }{

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestARejectionCanBeAResultThatTheModelReads: one text for all reasons, and nothing
-// runs.
+// If RejectedText is set, a rejected token gets a result that the model reads. The text is the
+// same for all reasons, and the handler does not run.
 func TestARejectionCanBeAResultThatTheModelReads(t *testing.T) {
 	for _, version := range []string{revision2026, revision2025} {
 		b := &book{}
@@ -53,8 +53,8 @@ func TestARejectionCanBeAResultThatTheModelReads(t *testing.T) {
 	}
 }
 
-// TestOnlyTheRejectionsOfToolsAreResults: prompts and resources have none that the
-// model reads, and a handler's own error stays what it is.
+// RejectedText applies only to rejected tokens of tools. Prompts and resources have no error
+// result that the model reads. Any other error of a tool stays an error.
 func TestOnlyTheRejectionsOfToolsAreResults(t *testing.T) {
 	b := &book{}
 	server := newServer()
@@ -72,8 +72,8 @@ func TestOnlyTheRejectionsOfToolsAreResults(t *testing.T) {
 	}
 }
 
-// forged returns another token of the same length. A fixed ending would not do: now and
-// then a token has that ending already.
+// forged returns a token with one character changed. The new character is not always the same,
+// because the token may have that character already.
 func forged(token string) string {
 	i := len(token) - 2
 	other := "A"

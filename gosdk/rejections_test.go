@@ -22,8 +22,8 @@ import (
 const newerMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
 
-// TestEveryRejectionIsTheSameAnswerOverHTTP: status, headers and body tell nobody how far
-// a token got, and the log repeats neither tokens nor names.
+// Every rejected token gets the same status, headers and body, so that nobody can tell how many
+// checks a token has passed. The log has neither tokens nor names.
 func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 	}
 	lasting, brief := replica(time.Hour), replica(time.Millisecond)
 	token, spent, expired := mint(lasting), mint(lasting), mint(brief)
-	time.Sleep(20 * time.Millisecond) // more makes it no less expired
+	time.Sleep(20 * time.Millisecond) // until the token of the brief replica has expired
 	if answer := send(lasting, "alice", "steps", arguments, strconv.Quote(spent)); !strings.Contains(answer, "q2") {
 		t.Fatal(answer)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestAClientThatChangesItsRevisionGetsNoPlaintext: it initializes as an older client, and
-// asks server/discover as a newer one before, among or after its calls. Every call is
-// answered, and no state leaves unsealed.
+// A client initializes as an older client, but also sends server/discover as a newer client,
+// before, between or after its calls. Every call is answered, and no state leaves the server
+// unsealed.
 func TestAClientThatChangesItsRevisionGetsNoPlaintext(t *testing.T) {
 	b, server := &book{}, newServer()
 	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
@@ -55,8 +55,8 @@ func TestAClientThatChangesItsRevisionGetsNoPlaintext(t *testing.T) {
 	}
 }
 
-// converse sends messages one after the other, answers every question, and returns what the
-// server sent when each of the messages has its answer.
+// converse sends the messages one after the other, and answers every question of the server. As
+// soon as each message has its answer, converse returns the lines that the server has sent.
 func converse(t *testing.T, server *mcp.Server, messages []string) (lines []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,7 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// sealer is a handler that seals its own state. It asks twice, where the client can.
+// sealer has a handler that seals its own state. The handler asks one question. When it gets its
+// state back, it is done.
 type sealer struct {
 	*gosdk.Protection
 	seen []string // the keys of the answers that each run got
@@ -56,7 +57,8 @@ func newSealer(t *testing.T, b *book, user *string) (*sealer, *mcp.Server) {
 	return s, server
 }
 
-// TestAHandlerThatSealsByItselfGetsEveryBinding on a server without the middleware.
+// On a server without the middleware, a handler can seal its states itself. Its tokens are bound
+// to the tool, the arguments and the user, as with the middleware.
 func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 	b, user := &book{}, "alice"
 	s, server := newSealer(t, b, &user)
@@ -92,7 +94,7 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 	if !strings.Contains(b.String(), "answers=2") {
 		t.Errorf("the log does not say that answers were dropped: %s", b)
 	}
-	// A first round gets no answers, and none that the client cannot answer is asked.
+	// A first round gets no answers. A question that the client cannot answer is not asked.
 	params := good
 	params.RequestState = ""
 	if _, err := callTool(t, session, &params); err != nil || s.seen[len(s.seen)-1] != "" {
@@ -120,8 +122,8 @@ func TestSealingByItselfOnAProtectedServerIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned: elicit asked them, on another
-// server of the service.
+// A question of package elicit is sealed with a digest of its wording. If another server of the
+// service has asked such a question, Answers drops the answer.
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	var b book
 	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
@@ -148,7 +150,8 @@ func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	}
 }
 
-// TestARequestHasTheArgumentsThatArrived: for every kind of call, in memory of its own.
+// Protection.Request returns the arguments of every kind of call, as a copy: a change of the
+// copy does not change the handler's arguments.
 func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
 	p := gosdk.Prepare(boundary(t, &book{}, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
 	arguments := []byte(`{"a":1}`)
@@ -172,7 +175,8 @@ func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// TestAMissingProtectIsLogged: an error of a typed tool is otherwise the client's alone.
+// If Protect was forgotten, State and SetState log their error. Otherwise only the client would
+// see the error of a typed tool.
 func TestAMissingProtectIsLogged(t *testing.T) {
 	b, before := &book{}, slog.Default()
 	slog.SetDefault(b.logger())

@@ -40,7 +40,7 @@ func closeAll(server *mcp.Server) {
 	}
 }
 
-// TestNothingIsKeptOfASessionThatEnded looks at everything that could grow.
+// After all sessions have ended, every list and every count that could grow is empty again.
 func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{MaxSessions: 20, MaxSessionsPerUser: 3})
@@ -53,7 +53,7 @@ func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
 			if i%2 == 0 {
 				post(h, user, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 			}
-			post(h, user, "", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`) // fails
+			post(h, user, "", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`) // this initialize request fails
 		}
 		if len(h.sessions.byID) == 0 || h.sessions.everyone.count == 0 {
 			t.Error("no session was open")
@@ -69,8 +69,8 @@ func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
 	})
 }
 
-// TestASessionThatWasNotCountedIsClosed: the SDK may find an initialize where we
-// found none.
+// The SDK may find an initialize request in a body where this package found none. It then opens
+// a session that is not counted. Such a session is closed.
 func TestASessionThatWasNotCountedIsClosed(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{})
@@ -84,7 +84,8 @@ func TestASessionThatWasNotCountedIsClosed(t *testing.T) {
 	})
 }
 
-// TestDeletingMakesRoomAtOnce: a client that has its answer may go on.
+// A deleted session is not counted any more when the answer to the DELETE begins, so that the
+// client can open another session at once.
 func TestDeletingMakesRoomAtOnce(t *testing.T) {
 	h, _ := newHandler(HandlerOptions{})
 	for range 200 {
@@ -97,7 +98,7 @@ func TestDeletingMakesRoomAtOnce(t *testing.T) {
 	}
 }
 
-// TestASessionThatFailedToInitializeMakesRoom: the SDK names it all the same.
+// If initialize fails, the SDK still sends the id of a session. This session is not counted.
 func TestASessionThatFailedToInitializeMakesRoom(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{MaxSessions: 1})
@@ -128,8 +129,8 @@ func (w *headerWatch) WriteHeader(status int) {
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-// FuzzSessionBodies sends any body, without a session and on one: there are never
-// more sessions than are counted.
+// FuzzSessionBodies sends arbitrary bodies, on a session and without one, and checks that every
+// open session is counted.
 func FuzzSessionBodies(f *testing.F) {
 	for _, body := range []string{
 		initializeBody, "[" + initializeBody + "]", "[" + initializeBody + "]{", initializeBody + "}",
@@ -162,7 +163,8 @@ func FuzzSessionBodies(f *testing.F) {
 	})
 }
 
-// TestABodyIsPassedOnWithItsError: the SDK answers what could not be read.
+// If reading a body fails, the SDK gets the part that was read, and then the same error, so that
+// it can answer the client.
 func TestABodyIsPassedOnWithItsError(t *testing.T) {
 	h, _ := newHandler(HandlerOptions{HTTP: mcp.StreamableHTTPOptions{MaxRequestBodyBytes: 4}})
 	for text, want := range map[string]string{"abc": "abc <nil>", "abcdef": "abcd http: request body too large"} {

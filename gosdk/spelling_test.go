@@ -17,10 +17,10 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// speller makes JSON values and spells each in many ways.
+// speller makes random JSON values, and writes each value in many ways.
 type speller struct{ *rand.Rand }
 
-// units is a string of UTF-16 code units, halves of pairs among them.
+// units is a string of UTF-16 code units, which may have halves of surrogate pairs.
 type units []uint16
 
 func (r speller) value(depth int) any {
@@ -127,7 +127,8 @@ func (r speller) spellText(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// spellNumber moves the point of digits with an exponent.
+// spellNumber writes a number with its decimal point at a random place. The literal has digits
+// and an exponent, but no point.
 func (r speller) spellNumber(literal string) string {
 	digits, negative := strings.CutPrefix(literal, "-")
 	digits, after, _ := strings.Cut(digits, "e")
@@ -135,7 +136,7 @@ func (r speller) spellNumber(literal string) string {
 	zeros := r.IntN(4)
 	digits, exponent = digits+strings.Repeat("0", zeros), exponent-zeros
 	switch point := r.IntN(len(digits)); {
-	case digits[0] == '0' || point == 0 && r.IntN(2) == 0: // 0. and then the digits
+	case digits[0] == '0' || point == 0 && r.IntN(2) == 0: // put 0. before the digits
 		digits, exponent = "0."+digits, exponent+len(digits)
 	case point > 0 && r.IntN(2) == 0:
 		digits, exponent = digits[:point]+"."+digits[point:], exponent+len(digits)-point
@@ -146,8 +147,8 @@ func (r speller) spellNumber(literal string) string {
 	return strings.Repeat("-", map[bool]int{true: 1}[negative]) + digits
 }
 
-// TestArgumentsThatCountAsTheSameAreTheSameToTheHandler: a token or a cursor opens for other
-// spellings of a value, and a handler never gets another value for it.
+// A token or a cursor also opens for arguments that write the same value in another way.
+// Whenever it opens, the handler gets the same value as before.
 func TestArgumentsThatCountAsTheSameAreTheSameToTheHandler(t *testing.T) {
 	var b book
 	var seen []any
@@ -187,7 +188,7 @@ func TestArgumentsThatCountAsTheSameAreTheSameToTheHandler(t *testing.T) {
 			seen = nil
 			token, ok := call(tool, first, "", "")
 			if !ok {
-				continue // half a pair, or a number that the tool does not take
+				continue // there is half a surrogate pair, or a number that the tool refuses
 			}
 			other, near := maps.Clone(value), maps.Clone(value)
 			other["w"] = r.value(1)

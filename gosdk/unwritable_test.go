@@ -20,8 +20,8 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("unwritable") }
 
-// unwritable are questions that the SDK would write with nobody to recover, or not at
-// all, so that the client waits for ever.
+// unwritable has questions that cannot be written as JSON. The SDK would panic on some of them,
+// and nothing would recover. Others it would not send, so that the client would wait for ever.
 var unwritable = map[string]mcp.InputRequest{
 	"NaN":           &mcp.ElicitParams{Message: "m", RequestedSchema: map[string]any{"type": "object", "default": math.NaN()}},
 	"a channel":     &mcp.ElicitParams{Message: "m", RequestedSchema: make(chan int)},
@@ -68,9 +68,9 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts: of these questions only the fields
-// that may hold any value are checked, so the SDK must not add another such field, nor
-// its own way to write them.
+// In questions of these two types, the adapter checks only the fields that may hold any value.
+// So this test fails if the SDK adds another field that is not a text, or a method that writes
+// the question.
 func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	for _, question := range []mcp.InputRequest{&mcp.ElicitParams{}, &mcp.ListRootsParams{}} {
 		switch any(question).(type) {
@@ -85,7 +85,8 @@ func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	}
 }
 
-// TestAResultThatAsksAndCannotBeWrittenIsRefused: the client would wait for ever.
+// A result that asks is refused if its _meta cannot be written as JSON. Otherwise the client
+// would wait for ever.
 func TestAResultThatAsksAndCannotBeWrittenIsRefused(t *testing.T) {
 	b := &book{}
 	server := newServer()
@@ -98,7 +99,8 @@ func TestAResultThatAsksAndCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatEndsItsGoroutineIsSaid: its call cannot be answered any more.
+// If a handler ends its goroutine with runtime.Goexit, its call cannot be answered any more, but
+// the log has an error.
 func TestAHandlerThatEndsItsGoroutineIsSaid(t *testing.T) {
 	b := &book{}
 	receiving, _ := gosdk.Middleware(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})

@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// fixedKey is the same in every run.
+// fixedKey returns a key that is made from a text, so that it is the same in every run.
 func fixedKey(t testing.TB, text string) mcpseal.Key {
 	t.Helper()
 	secret := sha256.Sum256([]byte(text))
@@ -31,11 +31,12 @@ func fixedKey(t testing.TB, text string) mcpseal.Key {
 	return key
 }
 
-// nameBoth asks both methods, which must agree.
+// nameBoth names the sender of a request with Users.Principal and with Users.HTTPPrincipal,
+// which must agree.
 func nameBoth(t testing.TB, users gosdk.Users, header http.Header, info *auth.TokenInfo) (string, error) {
 	t.Helper()
 	name, err := users.Principal(t.Context(), &mcp.CallToolRequest{Extra: &mcp.RequestExtra{Header: header, TokenInfo: info}})
-	// The SDK's middleware alone puts a token into a context.
+	// Only the SDK's middleware can put a token into a context.
 	var byHTTP string
 	var failed error
 	asked := false
@@ -62,8 +63,8 @@ func nameBoth(t testing.TB, users gosdk.Users, header http.Header, info *auth.To
 
 func authorization(values ...string) http.Header { return http.Header{"Authorization": values} }
 
-// TestTheHolderOfATokenHasOneNameOnEveryReplica: and in every release, so the name is
-// written here.
+// The holder of a token has the same name on every replica and in every release. So the test
+// compares it with a fixed name.
 func TestTheHolderOfATokenHasOneNameOnEveryReplica(t *testing.T) {
 	name := func(key, value string) string {
 		t.Helper()
@@ -163,8 +164,9 @@ func TestNoAuthorizationHeaderIsNobody(t *testing.T) {
 	}
 }
 
-// TestACallWithoutTheHeadersOfItsRequestIsAnError: whoever opened the connection may not
-// be who sent the call.
+// Over the older SSE transport, a call comes without the headers of its request. A call that
+// asks then fails, because the user who opened the connection may not be the user who sent the
+// call.
 func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	key := fixedKey(t, "key")
 	for kind, users := range map[string]gosdk.Users{
@@ -191,8 +193,8 @@ func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	}
 }
 
-// TestACallOnAVerifiedConnectionWithoutHeadersIsAnError: also where no net/http server
-// made the context.
+// Principal also fails for a call without headers if the context has a verified token, but does
+// not come from a net/http server.
 func TestACallOnAVerifiedConnectionWithoutHeadersIsAnError(t *testing.T) {
 	users, asked := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(fixedKey(t, "key"))), 0
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -267,13 +269,14 @@ func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	}
 	kinds := []gosdk.Users{gosdk.VerifiedUsers()}
 	users := gosdk.FirstOf(kinds...)
-	kinds[0] = gosdk.Users{} // what was made stays as it was
+	kinds[0] = gosdk.Users{} // must not change the users that were made before
 	if name, err := nameBoth(t, users, http.Header{}, verified("alice", nil)); err != nil || name == "" {
 		t.Errorf("%q, %v", name, err)
 	}
 }
 
-// serveUsers serves over HTTP with both principals.
+// serveUsers serves over HTTP, and returns the URL. Both methods of the parameter users name the
+// users: one for calls, one for sessions.
 func serveUsers(t *testing.T, b *book, users gosdk.Users, anonymous bool) string {
 	t.Helper()
 	server := newServer()
@@ -389,7 +392,7 @@ func TestCallersWithoutATokenAreRefusedUnlessExpected(t *testing.T) {
 	}
 }
 
-// FuzzAuthorizationHeader holds the reading of the header against a pattern.
+// FuzzAuthorizationHeader compares how BearerUsers reads the header with a regular expression.
 func FuzzAuthorizationHeader(f *testing.F) {
 	f.Add("Bearer token-a", "", false)
 	f.Add("bearer  a", "Bearer a", true)

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// TestNobodyAnswersForAnotherInSilence: alice is asked on her session, and bob, who has
-// its id, answers. He is refused, or the log has an error that says what to do.
+// Alice is asked on her session, and Bob, who has the id of the session, answers. If he is not
+// refused, the log has an error that says what to do.
 func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		user, issuer, _ := strings.Cut(token, "/")
@@ -29,12 +29,12 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 		return req.GetExtra().Header.Get("X-User"), nil
 	}
 	for name, c := range map[string]struct {
-		named   bool // by Options.Principal
-		nobodys bool // by Options.Principal, which is allowed
+		named   bool // Options.Principal names the caller
+		nobodys bool // Options.Principal returns "", and AllowAnonymous is set
 		bearer  bool
 		handler func(func(*http.Request) *mcp.Server, *book) http.Handler
-		says    string // if bob can answer
-		refuses bool   // the call, before anybody is asked
+		says    string // the error in the log, or "" if there is none
+		refuses bool   // the call is refused before anybody is asked
 	}{
 		"the SDK's handler": {named: true, says: "serve it with gosdk.Handler", handler: func(get func(*http.Request) *mcp.Server, _ *book) http.Handler {
 			return mcp.NewStreamableHTTPHandler(get, nil)
@@ -92,7 +92,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Accept", "application/json, text/event-stream")
 				r.Header.Set("X-User", user)
-				r.Header.Set("Authorization", "Bearer alice/"+user) // bob is an alice of another issuer
+				r.Header.Set("Authorization", "Bearer alice/"+user) // the token of bob names an alice of another issuer
 				if session != "" {
 					r.Header.Set("Mcp-Session-Id", session)
 				}
@@ -133,8 +133,9 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 	}
 }
 
-// TestAServerBehindAnotherIsNotHeldToItsSessions: it is connected in memory, with the
-// context of a call on alice's session, and names its callers in a way of its own.
+// A handler connects to another server in memory, with the context of a call on alice's session.
+// That server names its callers in its own way: the name need not be that of the session's
+// owner.
 func TestAServerBehindAnotherIsNotHeldToItsSessions(t *testing.T) {
 	b, inner, outer := &book{}, newServer(), newServer()
 	gosdk.Protect(inner, boundary(t, b, nil), &gosdk.Options{
@@ -161,8 +162,8 @@ func TestAServerBehindAnotherIsNotHeldToItsSessions(t *testing.T) {
 	}
 }
 
-// TestACursorIsRefusedWhereTheSessionHasAnotherName: a tenant owns the session, and alice
-// would own the cursor.
+// If a tenant owns the session and alice would own the cursor, the call gets no cursor:
+// HandlerOptions.Principal and Options.Principal must return the same name.
 func TestACursorIsRefusedWhereTheSessionHasAnotherName(t *testing.T) {
 	for owner, refused := range map[string]bool{"alice": false, "tenant-7": true} {
 		b := &book{}
@@ -189,15 +190,15 @@ func TestACursorIsRefusedWhereTheSessionHasAnotherName(t *testing.T) {
 	}
 }
 
-// TestAnOlderClientCannotListen: no older revision has subscriptions, and in some
-// releases of the SDK a session that has one never ends.
+// An older client cannot subscribe with subscriptions/listen. No older revision has
+// subscriptions, and in some releases of the SDK a session with a subscription never ends.
 func TestAnOlderClientCannotListen(t *testing.T) {
 	server := newServer()
 	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	addSteps(server, "steps", 1)
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{MaxSessions: 1, MaxAnonymousSessions: 1})
 	send := func(method, session, body string) *httptest.ResponseRecorder {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a session that listens would not answer
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // otherwise a session that listens would block the test
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, method, "/", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
@@ -221,8 +222,8 @@ func TestAnOlderClientCannotListen(t *testing.T) {
 	}
 }
 
-// TestAStraySessionHeaderHidesNoError: a newer client has no session, whatever it sends,
-// and what it makes the log say must not take the place of what is wrong.
+// A newer client has no session, even if it sends an Mcp-Session-Id header. Such a header must
+// not make the log report a wrong error in place of the right one.
 func TestAStraySessionHeaderHidesNoError(t *testing.T) {
 	for _, stray := range []bool{false, true} {
 		b, server := &book{}, newServer()
@@ -251,7 +252,7 @@ func TestAStraySessionHeaderHidesNoError(t *testing.T) {
 		}
 		id := send(initialize, nil).Header().Get("Mcp-Session-Id")
 		send(initialized, map[string]string{"Mcp-Session-Id": id})
-		send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}`, map[string]string{"Mcp-Session-Id": id}) // it cannot be asked
+		send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}`, map[string]string{"Mcp-Session-Id": id}) // this client cannot be asked
 		if log := b.String(); !strings.Contains(log, "set HandlerOptions.Principal too") || strings.Contains(log, "serve it with gosdk.Handler") {
 			t.Errorf("with a stray header %v, the log: %s", stray, log)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// What mcp-go keeps us from doing. docs/threat-model.md says the same.
+// limits lists what the adapter cannot do because of mcp-go. docs/threat-model.md describes the
+// same limits.
 var limits = sealtest.AdapterLimits{
 	InvalidCursor: "illegal base64 data at input byte 0",
 	Cannot: map[string]string{
@@ -44,7 +45,8 @@ func TestTheAdapterKeepsThePromisesOfAllAdapters(t *testing.T) {
 	sealtest.TestAdapter(t, startAdapter, limits)
 }
 
-// startAdapter serves without a transport. The user is in the context.
+// startAdapter starts a server, and returns a client that calls it without a transport. The
+// client passes the user in the context.
 func startAdapter(t *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient {
 	var options []server.ServerOption
 	if s.PageSize > 0 {

@@ -31,7 +31,8 @@ func asHook(change changeFunc) server.ServerOption {
 	return server.WithHooks(hooks)
 }
 
-// places are where an author can change arguments before our middleware runs.
+// places has all places where an author can change arguments before our middleware runs. Each
+// function returns the option that makes a change there.
 var places = map[string]func(changeFunc) server.ServerOption{
 	"hook before a call": asHook,
 	"hook before anything": func(change changeFunc) server.ServerOption {
@@ -58,7 +59,8 @@ var places = map[string]func(changeFunc) server.ServerOption{
 	},
 }
 
-// enforceRaw puts a member into RawArguments alone. It keeps the other members as they are.
+// enforceRaw sets one member of RawArguments, and keeps the other members as they are. It does
+// not change Arguments.
 func enforceRaw(req *mcp.CallToolRequest, name, value string) {
 	var members map[string]json.RawMessage
 	if len(req.Params.RawArguments) > 0 {
@@ -73,7 +75,8 @@ func enforceRaw(req *mcp.CallToolRequest, name, value string) {
 	req.Params.RawArguments = json.RawMessage(jsonText(members))
 }
 
-// typed returns the same arguments with types that mcp-go does not decode into.
+// typed returns the same arguments with each member as a json.RawMessage. mcp-go never decodes
+// into this type.
 func typed(arguments map[string]any) map[string]any {
 	args := make(map[string]any)
 	for name, member := range arguments {
@@ -82,7 +85,8 @@ func typed(arguments map[string]any) map[string]any {
 	return args
 }
 
-// enforced has the ways to enforce one member of the arguments. Each is the same in every round.
+// enforced returns the ways in which an author can set one member of the arguments. Each of them
+// makes the same change in every round.
 func enforced(name, value string) map[string]changeFunc {
 	decoded := func() (v any) {
 		if err := json.Unmarshal([]byte(value), &v); err != nil {
@@ -104,7 +108,7 @@ func enforced(name, value string) map[string]changeFunc {
 			before := len(req.Params.RawArguments)
 			enforced := *req
 			enforceRaw(&enforced, name, value)
-			if before < len(enforced.Params.RawArguments) { // there is no room
+			if before < len(enforced.Params.RawArguments) { // too long to be written in place
 				req.Params.RawArguments = enforced.Params.RawArguments
 				return
 			}
@@ -138,7 +142,8 @@ func enforced(name, value string) map[string]changeFunc {
 	}
 }
 
-// forms returns what a handler can read of a member: decoded, bound and raw.
+// forms returns one member of the arguments in the three ways in which a handler can read it:
+// decoded, through BindArguments, and from RawArguments.
 func forms(req mcp.CallToolRequest, name string) string {
 	var bound, raw map[string]any
 	if err := req.BindArguments(&bound); err != nil {
@@ -186,7 +191,9 @@ func TestAHandlerReadsEnforcedArgumentsInEitherForm(t *testing.T) {
 	}
 }
 
-// pagedForms returns a server with a paged tool that tells what it can read of its tenant.
+// pagedForms returns a server with a paged tool. The tool returns its argument filter as forms
+// reads it. If the parameter inner is not nil, middleware that is added after Protect applies this
+// change.
 func pagedForms(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", options...)
@@ -323,7 +330,8 @@ func TestArgumentsThatDisagreeAreRefused(t *testing.T) {
 	}
 }
 
-// Middleware may give its own protocol information to what runs inside it.
+// Middleware may pass on a context with its own protocol information. Then the server does not
+// know what the client sent.
 func TestArgumentsThatDisagreeAreRefusedIfNothingTellsWhatArrived(t *testing.T) {
 	for how, change := range enforced("tenant", `"own"`) {
 		l := new(log)
@@ -349,7 +357,8 @@ func TestArgumentsThatDisagreeAreRefusedIfNothingTellsWhatArrived(t *testing.T) 
 	}
 }
 
-// mcp-go calls the handlers of task tools without any middleware.
+// mcp-go calls the handlers of task tools without any middleware, so only our hook can make the
+// two forms of the arguments agree.
 func TestATaskToolReadsWhatAHookEnforcesInEitherForm(t *testing.T) {
 	for how, change := range enforced("tenant", `"own"`) {
 		srv, alice := protected(t, new(log), server.WithTaskCapabilities(true, true, true), asHook(change)), as(t.Context(), "alice")
@@ -412,7 +421,7 @@ func TestFractionsStayExactIfOtherArgumentsAreChanged(t *testing.T) {
 	for place, option := range places {
 		for how, change := range enforced("tenant", `"own"`) {
 			if strings.Contains(how, "types") || strings.HasPrefix(how, "both") {
-				continue // these write the numbers anew
+				continue // these write the numbers anew, from a float64
 			}
 			srv := protected(t, new(log), option(change))
 			srv.AddTool(mcp.NewTool("pay"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -428,7 +437,8 @@ func TestFractionsStayExactIfOtherArgumentsAreChanged(t *testing.T) {
 	}
 }
 
-// A hook may put a Go value there for its handlers. Then no text may show what the client sent.
+// A hook may put a Go value into Arguments that cannot be written as JSON. Then RawArguments must
+// be empty, so that no handler reads there what the client sent.
 func TestArgumentsWithoutJSONHaveNoRawArguments(t *testing.T) {
 	for place, option := range places {
 		srv := protected(t, new(log), option(func(_ context.Context, req *mcp.CallToolRequest) {
@@ -447,7 +457,8 @@ func TestArgumentsWithoutJSONHaveNoRawArguments(t *testing.T) {
 	}
 }
 
-// Each of them changes the form that the one before it did not change.
+// A hook changes one form of the arguments, and then middleware changes the other form. The
+// handler must get both changes.
 func TestHooksAndMiddlewareMayChangeDifferentForms(t *testing.T) {
 	l := new(log)
 	number := func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["id"] = int64(1<<53 + 1) }
@@ -467,7 +478,7 @@ func TestHooksAndMiddlewareMayChangeDifferentForms(t *testing.T) {
 	}
 }
 
-// Hooks and middleware that only look leave the text as the client wrote it.
+// If hooks and middleware only read the arguments, RawArguments stays as the client wrote it.
 func TestUnchangedArgumentsStayAsTheyWereSent(t *testing.T) {
 	const sent = `{ "b":1e0, "a":"\u0041" }`
 	for place, option := range places {
@@ -512,8 +523,9 @@ func TestAPagedToolRefusesArgumentsWithoutJSON(t *testing.T) {
 	}
 }
 
-// Outer middleware that writes the arguments anew must not make a call without what the
-// client sent, and without what a hook has enforced, look like an ordinary one.
+// If arguments are too long for a paged tool, our hook removes them. Outer middleware may then
+// set new arguments, which have neither what the client sent nor what a hook has enforced. The
+// tool must not run with them.
 func TestArgumentsThatAreTooLongAreRefusedWhateverOuterMiddlewareDoes(t *testing.T) {
 	arguments := func(req *mcp.CallToolRequest) map[string]any {
 		if args := req.GetArguments(); args != nil {
@@ -556,7 +568,9 @@ func TestArgumentsThatAreTooLongAreRefusedWhateverOuterMiddlewareDoes(t *testing
 	}
 }
 
-// Without the protocol information of the call, nothing tells what was refused before.
+// Arguments are refused after hooks have seen them. Then outer middleware passes on a context
+// with its own protocol information, so our middleware cannot know that they were refused. It
+// must refuse every such call.
 func TestWhatWasRefusedAfterHooksStaysRefusedIfNothingTellsWhatArrived(t *testing.T) {
 	forget := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -575,8 +589,9 @@ func TestWhatWasRefusedAfterHooksStaysRefusedIfNothingTellsWhatArrived(t *testin
 	isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, nil, forget), `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
 }
 
-// TestACopyOfARequestThroughJSONMayBeChanged has middleware that copies a request through JSON,
-// which spells the arguments in another way, and changes the copy.
+// TestACopyOfARequestThroughJSONMayBeChanged uses middleware that writes a request as JSON, reads
+// it again, and changes Arguments of the copy. RawArguments of the copy may be spelled in another
+// way, which must not count as a change.
 func TestACopyOfARequestThroughJSONMayBeChanged(t *testing.T) {
 	copying := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -26,7 +26,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// Nothing tells that a call is over if it panics, or if a task outlives it.
+// Nothing tells when a call is over, for example if its handler panics. So its arguments are
+// forgotten when its protocol information is garbage-collected.
 func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
 	b := newBoundary(t)
 	before, held := arrivalsHeld(), 0
@@ -50,8 +51,9 @@ func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
 	t.Errorf("%d of 100 are held for ever", arrivalsHeld()-before)
 }
 
-// mcp-go keeps the context of a task after its end, for ever if the client sets no time to
-// live. Middleware from before Protect may answer for the task, so that ours does not run.
+// mcp-go keeps the context of a task after the task has ended, and even for ever if the client
+// sets no time to live. The arguments must be forgotten earlier, even if middleware from before
+// Protect answers for the task and ours does not run.
 func TestTheArgumentsOfAFinishedTaskAreForgotten(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) {})
@@ -104,7 +106,8 @@ func arrivalsHeld() (n int) {
 	return n
 }
 
-// If mcp-go kept its middleware elsewhere, every call would pay for outer middleware.
+// hasMiddleware reads a private field of mcp-go. If a newer mcp-go has no such field, every call
+// would pay for outer middleware, even if there is none.
 func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 	for _, has := range []bool{false, true} {
 		srv := server.NewMCPServer("test", "1")
@@ -117,8 +120,8 @@ func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 	}
 }
 
-// FuzzSettle changes one form of arguments in every way. The other form must follow, and
-// settling again must change nothing.
+// FuzzSettle changes one form of the arguments, or both. After settle, both forms must have the
+// change, and settling them again must change nothing.
 func FuzzSettle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent, changed string) {
 		var value, other any
@@ -159,8 +162,8 @@ func FuzzSettle(f *testing.F) {
 	})
 }
 
-// FuzzRewrittenText writes arguments anew from their decoded form, after a member was set, as
-// a hook may do. A whole number that reaches the handler must be the one that was sent.
+// FuzzRewrittenText sets a member of decoded arguments, and writes their JSON anew, as a hook may
+// do. Each whole number that reaches the handler must be the one that was sent.
 func FuzzRewrittenText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent string) {
 		var value map[string]any
@@ -213,8 +216,8 @@ func equalWhole(a, b any) bool {
 	return true
 }
 
-// readAlike reports whether a typed handler reads the names and numbers of a text as they
-// are in its decoded form.
+// readAlike reports whether a typed handler reads the same numbers from a text as are in the
+// decoded form of the text.
 func readAlike(text []byte) bool {
 	var decoded map[string]any
 	var typed struct {
@@ -243,7 +246,9 @@ func readAlike(text []byte) bool {
 	return isAlike(decoded, typed.A)
 }
 
-// Servers of other SDKs open the same tokens, and bind them to an object as it arrived.
+// Servers of other SDKs open the same tokens, and bind them to the object that arrived. So if
+// arguments were changed, a token must be bound to a text that is not an object. For each pair of
+// sent and changed arguments, this text must be another one.
 func TestTheTextThatChangedArgumentsAreBoundToIsNotThatOfOthers(t *testing.T) {
 	texts := []string{
 		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{}]`, `[{},{"a":1}]`, `[{"a":1},{}]`, `[[{},{"a":1}]]`, ` [[]]`, `[[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
@@ -271,7 +276,7 @@ func TestTheTextThatChangedArgumentsAreBoundToIsNotThatOfOthers(t *testing.T) {
 			seen[bound] = pair
 		}
 	}
-	for _, value := range []any{[]any{1.0, 2.0}, []int{1, 2}} { // a handler of its own, on a server without Protect
+	for _, value := range []any{[]any{1.0, 2.0}, []int{1, 2}} { // as in a handler that seals its state itself, on a server without Protect
 		p := Prepare(newBoundary(t), &Options{AllowAnonymous: true})
 		var req mcp.CallToolRequest
 		req.Params.Arguments = value
@@ -290,7 +295,8 @@ func newBoundary(t *testing.T) *mcpseal.Boundary {
 	return b
 }
 
-// A hook that only looks costs a comparison.
+// If nobody changes the arguments, they are decoded once. After that, checking them again costs
+// only a comparison.
 func TestUnchangedArgumentsAreDecodedOnce(t *testing.T) {
 	const sent = `{"a":[{"b":1},{"b":[1,2,3]}],"c":{"d":"e","f":[true,null]}}`
 	params := mcp.CallToolParams{RawArguments: json.RawMessage(sent)}

@@ -23,7 +23,7 @@ type ticketArgs struct {
 	Team string `json:"team"`
 }
 
-// ticketKey is the position of a page: the key of the last row on the page before it.
+// ticketKey is the position of a page: the key of the last row on the previous page.
 type ticketKey struct {
 	ID int64 `json:"id"`
 }
@@ -38,7 +38,7 @@ func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after 
 			continue
 		}
 		if len(page) == 2 {
-			return page, &ticketKey{ID: page[1].ID}, nil // there is more
+			return page, &ticketKey{ID: page[1].ID}, nil // there are more tickets
 		}
 		page = append(page, t)
 	}

@@ -58,7 +58,7 @@ func ExampleState() {
 	mcpgo.Protect(srv, boundary, &mcpgo.Options{AllowAnonymous: true}) // for one user at one machine
 	srv.AddTool(mcp.NewTool("publish"), publish)
 
-	// A client in memory, whose user says yes.
+	// The client runs in the same process, and its user accepts every question.
 	ctx := context.Background()
 	over := transport.NewInProcessTransportWithOptions(srv, transport.WithElicitationHandler(reader{}))
 	c := client.NewClient(over, client.WithElicitationHandler(reader{}))

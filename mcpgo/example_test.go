@@ -29,17 +29,18 @@ func ExampleProtect() {
 	// Output: protected
 }
 
-// exampleLog lets the example be the text of the README.
+// exampleLog has the method Fatal, so that the example can call log.Fatal, as the README does. In
+// this package, log is the name of a type.
 type exampleLog struct{}
 
 func (exampleLog) Fatal(v ...any) { stdlog.Fatal(v...) }
 
-// confirmation is what the tool remembers.
+// confirmation is what the tool remembers until the user answers.
 type confirmation struct {
 	Version string `json:"version"`
 }
 
-// release asks before it acts.
+// release asks the user before it releases a version.
 func release(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	asked, present, err := mcpgo.State[confirmation](ctx, req)
 	if err != nil {
@@ -60,7 +61,8 @@ func release(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult,
 
 type verifiedUser struct{}
 
-// Users are put into the context by HTTP middleware, or by a context function of mcp-go.
+// Principal reads the user from the context. HTTP middleware, or a context function of mcp-go,
+// puts the user there.
 func ExampleOptions_principal() {
 	verify := func(token string) (user string, err error) { return "alice", nil } // your own
 	fromRequest := func(ctx context.Context, r *http.Request) context.Context {

@@ -1,7 +1,7 @@
 package mcpgo
 
-// LimitTaskTexts changes how many bytes the arguments of tasks may have together, and returns a
-// function that undoes this.
+// LimitTaskTexts changes how many bytes of arguments are kept for all tasks together. It returns
+// a function that undoes the change.
 func LimitTaskTexts(limit int) (undo func()) {
 	tasks.mu.Lock()
 	defer tasks.mu.Unlock()
@@ -10,7 +10,8 @@ func LimitTaskTexts(limit int) (undo func()) {
 	return func() { LimitTaskTexts(before) }
 }
 
-// ForgetSharedStdio lets older clients over stdio be asked again.
+// ForgetSharedStdio forgets that two connections have shared the stdio session. Older clients
+// over stdio are then asked again.
 func ForgetSharedStdio() {
 	stdioServers.mu.Lock()
 	defer stdioServers.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// naive reads answers as a handler does that trusts their types.
+// naive is a handler that trusts the types of its answers, and panics if one is wrong.
 func naive(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if req.Params.RequestState == "" {
 		return question().Sample("sample", mcp.CreateMessageParams{MaxTokens: 1}).Roots("roots").ToolResult(), nil
@@ -44,7 +44,7 @@ func naive(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, err
 	return mcp.NewToolResultText(strings.Join(got, " ")), nil
 }
 
-// FuzzAnswers sends any answers to a handler that trusts their types.
+// FuzzAnswers sends fuzzed answers to the handler naive, which must not panic.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"ok":{"action":"accept","content":{"a":1}}}`, `{"ok":{"action":"accept","content":null}}`, `{"sample":{"role":"user","model":"m","content":{"type":"text","text":"x"}}}`,
@@ -75,8 +75,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzPagedArguments sends any arguments to a paged tool. What the handler gets is what the
-// cursor is bound to, so the same arguments open the next page.
+// FuzzPagedArguments sends fuzzed arguments to a paged tool. The cursor and the same arguments
+// must open the next page, and the handler must get the same values as for the first page.
 func FuzzPagedArguments(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"filter":{"tenant":"a"},"id":7}`, `{"id":1e3,"limit":1}`, `{"Filter":{}}`, `{"id":9007199254740993}`, `null`, `{"cursor":""}`} {
 		f.Add([]byte(seed))

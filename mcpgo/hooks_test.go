@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// plain asks for input by itself, with a state in plaintext.
+// plain is middleware that asks for input itself, with a state in plaintext.
 func plain(server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return question().ToolResult(), nil
@@ -38,7 +38,7 @@ func TestAPlaintextStateOfOuterMiddlewareNeverLeaves(t *testing.T) {
 	has(t, l, "directly after server.NewMCPServer")
 }
 
-// Outer middleware may copy results, and may keep an error from the client.
+// The copy has a sealed token, so the hook that replaces unsealed results must accept it.
 func TestOuterMiddlewareMayCopyAResultThatAsks(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
@@ -207,7 +207,8 @@ func TestOneProtectionServesManyServersAndForgetsThem(t *testing.T) {
 	t.Error("a protected server is kept for ever")
 }
 
-// What an author passes to Protect may refer to the server.
+// The hooks, the principal and the handlers of a server may refer to the server itself. This must
+// not keep it in memory for ever.
 func TestAProtectedServerThatItsOwnOptionsReferToIsForgotten(t *testing.T) {
 	l := new(log)
 	b := boundary(t, l, nil)
@@ -243,7 +244,7 @@ func isForgotten[T any](t *testing.T, what string, object weak.Pointer[T]) {
 	t.Errorf("%s is kept for ever", what)
 }
 
-// A server must work for as long as it lives, whatever else the author lets go of.
+// The author keeps only the server. The garbage collector must not remove what protects it.
 func TestAServerStaysProtectedAfterGarbageCollection(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithPaginationLimit(1))
@@ -259,7 +260,8 @@ func TestAServerStaysProtectedAfterGarbageCollection(t *testing.T) {
 	}
 }
 
-// The fields of Hooks are exported, so an author may assign to them.
+// The fields of Hooks are exported, so an author may assign to them, and so remove a hook of
+// ours.
 func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	for name, remove := range map[string]func(*server.Hooks){
 		"init": func(h *server.Hooks) { h.OnRequestInitialization = nil },
@@ -294,8 +296,8 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	}
 }
 
-// refusesEverything fails the test if a server whose hooks were changed still serves a call,
-// a prompt, a resource, or a page of a list that another page follows.
+// refusesEverything fails the test if a server whose hooks were changed still serves a call, a
+// prompt or a resource, lists tools or prompts, or sends a cursor that a list could accept.
 func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
 	t.Helper()
 	alice := as(t.Context(), "alice")
@@ -333,12 +335,12 @@ func TestRemovingTheHookForRequestsIsRefusedInEveryList(t *testing.T) {
 	}
 }
 
-// A copy of a Hooks value shares the memory of its slices. So a hook that is added to the
-// copy could overwrite one of Protect.
+// A copy of a Hooks value has slices that share memory with those of the original. So a hook that
+// is added to the copy could overwrite a hook of Protect.
 func TestACopyOfTheHooksCannotOverwriteAHookOfProtect(t *testing.T) {
 	l := new(log)
 	base := new(server.Hooks)
-	for range 3 { // the slice then has room for one more
+	for range 3 { // after three, the slice has room for a fourth
 		base.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
 	}
 	one, two := *base, *base
@@ -373,8 +375,9 @@ func TestServersMayHaveCopiesOfHooks(t *testing.T) {
 	}
 }
 
-// TestProtectKeepsTheHooksOfCopies has two copies of hooks, whose slices share memory, and an
-// author who adds hooks to one of them.
+// TestProtectKeepsTheHooksOfCopies makes two copies of a Hooks value, whose slices share memory.
+// The author adds hooks to one copy. If Protect adds hooks to the other copy, it must not
+// overwrite the author's.
 func TestProtectKeepsTheHooksOfCopies(t *testing.T) {
 	for n := range 9 {
 		for _, first := range []string{"the copy without them", "the copy with them", "only the copy without them"} {
@@ -411,15 +414,15 @@ func TestProtectKeepsTheHooksOfCopies(t *testing.T) {
 					t.Errorf("%d hooks, Protect of %s: %s", n, first, r.raw)
 				}
 			}
-			if ran["added"] != 5 { // both requests have a hook before them
+			if ran["added"] != 5 { // three for the call, and two for the list
 				t.Errorf("%d hooks, Protect of %s: %d of the author's hooks ran", n, first, ran["added"])
 			}
 		}
 	}
 }
 
-// TestHooksThatAreFilledAnewAreProtectedAnew makes a server a second time, with the same
-// variable for its hooks.
+// TestHooksThatAreFilledAnewAreProtectedAnew makes three servers, one after the other. All use
+// the same variable for their hooks, which is emptied and filled again for each server.
 func TestHooksThatAreFilledAnewAreProtectedAnew(t *testing.T) {
 	var hooks server.Hooks
 	var servers []*server.MCPServer
@@ -431,7 +434,7 @@ func TestHooksThatAreFilledAnewAreProtectedAnew(t *testing.T) {
 			hooks.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
 		}
 		servers = append(servers, protected(t, l, server.WithHooks(&hooks), server.WithPaginationLimit(1)))
-		for _, srv := range servers { // the earlier ones too
+		for _, srv := range servers { // this server, and the earlier ones
 			alice := as(t.Context(), "alice")
 			if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
 				t.Errorf("got %s", r.raw)

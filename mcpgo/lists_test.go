@@ -15,7 +15,8 @@ import (
 
 var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}
 
-// listed returns a server with five of everything, two on a page.
+// listed returns a server with five tools, prompts, resources, templates and tasks each. A page
+// of a list has two of them.
 func listed(t testing.TB, l *log, change func(*mcpseal.Config)) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", server.WithPaginationLimit(2), server.WithTaskCapabilities(true, true, true))
@@ -98,7 +99,7 @@ func TestEveryOtherCursorOfAListIsRefusedAlike(t *testing.T) {
 func TestAListWhoseCursorCannotBeSealedIsNotTakenForComplete(t *testing.T) {
 	l := new(log)
 	srv := listed(t, l, nil)
-	r := send(t.Context(), t, srv, "tools/list", "") // nobody is calling, which the principal does not allow
+	r := send(t.Context(), t, srv, "tools/list", "") // the caller has no name, which the options do not allow
 	if r.Result.NextCursor != "unavailable" {
 		t.Fatalf("got %s", r.raw)
 	}

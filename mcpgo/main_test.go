@@ -67,7 +67,7 @@ func userFromContext(ctx context.Context) (string, error) {
 	return user, nil
 }
 
-// protected returns a protected server with the tools and prompts below.
+// protected returns a protected server with the handlers that addHandlers adds.
 func protected(t testing.TB, l *log, options ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", options...)
@@ -78,12 +78,13 @@ func protected(t testing.TB, l *log, options ...server.ServerOption) *server.MCP
 
 const secret = "the plaintext of a state"
 
-// question asks under the key ok.
+// question builds a result that asks one question, with the key ok. The state of the result is
+// the constant secret.
 func question() *server.InputRequestBuilder {
 	return server.NewInputRequestBuilder(secret).Elicit("ok", mcp.ElicitationParams{Message: "Sure?", RequestedSchema: map[string]any{"type": "object"}})
 }
 
-// answered tells what a handler got.
+// answered describes the state and the answers that a handler got.
 func answered(state string, answers mcp.InputResponses) string {
 	keys := 0
 	for range answers {
@@ -122,7 +123,7 @@ func addHandlers(srv *server.MCPServer) {
 	srv.AddResource(mcp.NewResource("test://panic", "s"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) { panic(secret) })
 }
 
-// reply is a response.
+// reply is a response of a server. The field raw has the response as JSON.
 type reply struct {
 	Result struct {
 		ResultType    string
@@ -159,8 +160,9 @@ func (r *reply) text() string {
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}`
 
-// send sends a request of revision 2026-07-28, or of an older one if that no longer has the
-// method. Params are JSON members.
+// send sends a request of revision 2026-07-28. This revision has no methods for tasks, so send
+// calls such a method as an older client does. The parameter params has the members of the JSON
+// object params, without its braces.
 func send(ctx context.Context, t testing.TB, srv *server.MCPServer, method, params string) (r reply) {
 	t.Helper()
 	if strings.HasPrefix(method, "tasks/") {
@@ -188,7 +190,7 @@ func message(ctx context.Context, t testing.TB, srv *server.MCPServer, text stri
 	return r
 }
 
-// token asks a tool, and returns the token.
+// token calls the tool ask, and returns the token that comes with the question.
 func token(ctx context.Context, t testing.TB, srv *server.MCPServer) string {
 	t.Helper()
 	r := send(ctx, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`)
@@ -198,7 +200,7 @@ func token(ctx context.Context, t testing.TB, srv *server.MCPServer) string {
 	return r.Result.RequestState
 }
 
-// retry answers the question of token.
+// retry calls the tool ask again, with a token and an answer to its question.
 func retry(ctx context.Context, t testing.TB, srv *server.MCPServer, token string) reply {
 	t.Helper()
 	return send(ctx, t, srv, "tools/call", `"name":"ask","arguments":{"x":1},"requestState":`+quote(token)+`,"inputResponses":{"ok":{"action":"accept","content":{"yes":true}}}`)
@@ -211,7 +213,7 @@ func quote(text string) string {
 
 const accepted = `state="` + secret + `" answers=1 action=accept content=map[yes:true]`
 
-// isRejected fails the test unless r is the one answer to every rejected state.
+// isRejected fails the test unless r is the answer that every rejected state gets.
 func isRejected(t testing.TB, r reply) {
 	t.Helper()
 	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Invalid or expired requestState"}}`; r.raw != want {
@@ -219,7 +221,7 @@ func isRejected(t testing.TB, r reply) {
 	}
 }
 
-// isInternal fails the test unless r is an internal error that tells nothing.
+// isInternal fails the test unless r is an internal error that tells nothing about its cause.
 func isInternal(t testing.TB, r reply) {
 	t.Helper()
 	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}}`; r.raw != want {

@@ -19,7 +19,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// What outer middleware or a hook enforces holds in every round of every client.
+// If outer middleware or a hook sets an argument, the handler gets it in every round, for current
+// and for older clients.
 func TestEnforcedArgumentsHoldInEveryRound(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) { req.GetArguments()["tenant"] = "own" })
@@ -61,7 +62,8 @@ func TestEnforcedArgumentsHoldInEveryRound(t *testing.T) {
 	}
 }
 
-// A handler may fill in defaults, and change what it got at any depth.
+// A handler may change its arguments at any depth before it asks, for example to fill in
+// defaults.
 func TestAHandlerThatChangesItsArgumentsStartsEachRoundWithWhatArrived(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithElicitation())
@@ -105,7 +107,7 @@ func TestAHandlerThatChangesItsArgumentsStartsEachRoundWithWhatArrived(t *testin
 	}
 }
 
-// fakeOlder is the session of an older client that accepts everything.
+// fakeOlder is the session of an older client that accepts every question.
 type fakeOlder struct{ server.SessionWithClientInfo }
 
 func (fakeOlder) SessionID() string       { return "older" }
@@ -118,7 +120,8 @@ func (fakeOlder) RequestElicitation(context.Context, mcp.ElicitationRequest) (*m
 	return new(yes).Elicit(context.Background(), mcp.ElicitationRequest{})
 }
 
-// flipping is the session of an older client that declares its capabilities during a call.
+// flipping is the session of an older client that declares its capabilities only during a call,
+// when *can becomes true.
 type flipping struct {
 	fakeOlder
 	can *bool
@@ -145,12 +148,13 @@ func TestAClientThatDeclaresItsCapabilitiesDuringACallChangesNoArguments(t *test
 	})
 	ctx := srv.WithContext(as(t.Context(), "alice"), flipping{can: &can})
 	r := message(ctx, t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete","arguments":{"dry_run":true}}}`)
-	if got := fmt.Sprint(seen); got != `[{"dry_run":true}]` || r.text() == "done" { // it is not asked
+	if got := fmt.Sprint(seen); got != `[{"dry_run":true}]` || r.text() == "done" { // the client is not asked
 		t.Errorf("the handler saw %s; %s", got, r.raw)
 	}
 }
 
-// A timeout in outer middleware ends before the result is sent.
+// Outer middleware that sets a timeout cancels its context when it returns, before mcp-go sends
+// the result.
 func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
@@ -169,7 +173,8 @@ func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
 	}
 }
 
-// A client cannot switch the check off by asking for a task where there is none.
+// A client may ask for a task although the tool does not support tasks. This must not switch off
+// the check of its state.
 func TestATaskOnAToolWithoutTasksChangesNothing(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -181,13 +186,13 @@ func TestATaskOnAToolWithoutTasksChangesNothing(t *testing.T) {
 	}
 }
 
-// older sends a call of an older client that accepts everything.
+// older sends a call of a tool, from an older client that accepts every question.
 func older(t *testing.T, srv *server.MCPServer, params string) reply {
 	t.Helper()
 	return message(srv.WithContext(as(t.Context(), "alice"), fakeOlder{}), t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`)
 }
 
-// A hook may read the arguments in a goroutine of its own. Run with the race detector.
+// A hook may read the arguments in a goroutine of its own. Run this test with the race detector.
 func TestNothingWritesToArgumentsThatOthersRead(t *testing.T) {
 	l, hooks := new(log), new(server.Hooks)
 	var readers sync.WaitGroup
@@ -225,7 +230,8 @@ func TestWhatAHandlerKeepsOfItsArgumentsStaysAsItLeftIt(t *testing.T) {
 	}
 }
 
-// notFound panics on Unwrap if it is nil, and not on Error.
+// notFound is an error whose method Unwrap panics if the pointer is nil. Its method Error does
+// not.
 type notFound struct{ cause error }
 
 func (*notFound) Error() string   { return "not found" }
@@ -267,8 +273,8 @@ func TestTypedValuesThatAHookPutInAreCopiedToo(t *testing.T) {
 	}
 }
 
-// All older clients of a stateless server share one session, so its capabilities are those of
-// whoever came last.
+// All older clients of a stateless server share one session. Its capabilities are those that the
+// last client has declared.
 func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l)

@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// While a service moves between SDKs, servers on both have the same keys.
+// While a service moves from one SDK to another, servers of both SDKs have the same keys. So a
+// server can open the cursor of the other SDK, but mcp-go cannot read the position in it.
 func TestACursorOfAnotherSDKIsRefusedLikeAForgedOne(t *testing.T) {
 	l := new(log)
 	b := boundary(t, l, nil)

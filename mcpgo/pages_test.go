@@ -30,7 +30,7 @@ type row struct {
 	ID     int64  `json:"id"`
 }
 
-// paged returns a server with a tool that has five rows for each tenant.
+// paged returns a server with a paged tool that has five rows for each tenant.
 func paged(t *testing.T, l *log, options *mcpgo.PageOptions, more ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", more...)
@@ -192,7 +192,7 @@ func TestAPanicOfAPageHandlerTellsNothing(t *testing.T) {
 	isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"search"`))
 }
 
-// The length is checked before the arguments are decoded, compared or validated.
+// A paged tool checks the length of its arguments before it decodes, compares or validates them.
 func TestLongArgumentsOfAPagedToolCostWhatMCPGoTakesToReadThem(t *testing.T) {
 	for _, options := range [][]server.ServerOption{nil, {server.WithInputSchemaValidation()}} {
 		srv, alice := paged(t, new(log), nil, options...), as(t.Context(), "alice")
@@ -231,8 +231,8 @@ func TestAPagedToolStaysExactIfAHookChangesItsArguments(t *testing.T) {
 	}
 }
 
-// TestACursorIsForTheUserWhoCalls puts another user into the context of a handler, for example
-// because it works with a service account.
+// TestACursorIsForTheUserWhoCalls puts another user into the context of a handler, for example a
+// service account. The cursor must still be bound to the user who called.
 func TestACursorIsForTheUserWhoCalls(t *testing.T) {
 	asService := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -85,7 +85,8 @@ func TestAnswersThatNobodyAskedForAreDropped(t *testing.T) {
 	}
 }
 
-// Samples and roots are read as what was asked for, and as nothing else.
+// A question asks for a form, a sample or roots. An answer of another kind does not reach the
+// handler.
 func TestAnAnswerIsReadAsTheKindThatWasAskedFor(t *testing.T) {
 	l := new(log)
 	srv := server.NewMCPServer("test", "1")
@@ -185,7 +186,8 @@ func TestAStateOnACompleteResultIsDropped(t *testing.T) {
 	has(t, l, "ResultType mcp.ResultTypeInputRequired (mcp-go)")
 }
 
-// This is what the log says if a handler returns a state and does not ask.
+// If a handler returns a state and does not ask, the log advises to set this ResultType. The
+// advice must work.
 func TestAHandlerAsksWithoutQuestionsThroughItsResultType(t *testing.T) {
 	srv, alice := protected(t, new(log)), as(t.Context(), "alice")
 	for name, questions := range map[string]mcp.InputRequests{"none": nil, "empty": {}} {
@@ -251,7 +253,8 @@ func TestQuestionsThatCannotBeSentAreRefused(t *testing.T) {
 	}
 }
 
-// What arrived is bound, whatever the handler does to it.
+// A token is bound to the arguments that arrived, even if the handler changes them before it
+// asks.
 func TestAHandlerCannotChangeWhatItsTokenIsBoundTo(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")

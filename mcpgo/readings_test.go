@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// order is what a typed handler reads. encoding/json ignores the case of names.
+// order is the struct into which a typed handler decodes its arguments. encoding/json then
+// ignores the case of names.
 type order struct {
 	Filter struct {
 		Tenant string `json:"tenant"`
@@ -28,7 +29,8 @@ type order struct {
 	List     []int64 `json:"list"`
 }
 
-// addOrders adds a typed tool that tells what it read, and a task tool that does the same.
+// addOrders adds a typed tool that returns the order that it read, and a task tool that does the
+// same.
 func addOrders(srv *server.MCPServer) {
 	srv.AddTool(mcp.NewTool("order"), mcp.NewTypedToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in order) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(fmt.Sprintf("%+v", in)), nil
@@ -55,8 +57,9 @@ func setDecoded(name string, value any) changeFunc {
 	return func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()[name] = value }
 }
 
-// twoReadings are arguments that a hook, which gets them decoded, and a typed handler read
-// differently, or that a hook cannot enforce a member of.
+// twoReadings has arguments in which two names of one object are equal after decoding, or differ
+// only in case. A hook, which gets the arguments decoded, and a typed handler may read different
+// values from them. And if a hook sets one of the two names, the handler may read the other.
 var twoReadings = []string{
 	`{"tenant":"own","Tenant":"evil"}`, `{"Tenant":"evil","tenant":"own"}`, `{"tenant":"evil","tenant":"own"}`, `{"tenant":"own","tena\u004Et":"evil"}`,
 	`{"filter":{"tenant":"x","all":true},"filter":{"tenant":"own"}}`, `{"filter":{"tenant":"own"},"FILTER":{"tenant":"evil"}}`,
@@ -91,7 +94,7 @@ func TestArgumentsWithTwoReadingsAreRefusedIfOthersSeeTheCall(t *testing.T) {
 	}
 }
 
-// Hooks that run after a call often write the log of what was done.
+// A hook that runs after a call often logs the arguments. It must read what the handler has read.
 func TestArgumentsWithTwoReadingsAreRefusedIfAHookSeesTheCallAfterwards(t *testing.T) {
 	for name, add := range map[string]func(*server.Hooks){
 		"after a call": func(h *server.Hooks) { h.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {}) },
@@ -147,7 +150,8 @@ func TestWithoutHooksAndOuterMiddlewareArgumentsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// The names of the client and of the hook become one in a typed handler, and the last wins.
+// The client sends a name, and a hook adds the same name in another case. A typed handler reads
+// both into one field, and the last value wins.
 func TestANameThatAHookAddsBesideTheClientsIsRefused(t *testing.T) {
 	for place, option := range places {
 		for how, change := range enforced("tenantID", `"own"`) {
@@ -166,8 +170,9 @@ func TestANameThatAHookAddsBesideTheClientsIsRefused(t *testing.T) {
 	}
 }
 
-// A hook reads numbers as float64, and a typed handler reads all their digits.
-// mcp-go's own middleware for recovery is one of those that look.
+// A hook reads a number as a float64, and a typed handler reads all its digits. A long number is
+// refused only if the arguments were changed. If it were always refused, none could reach a
+// server with mcp-go's own middleware for recovery, which changes nothing.
 func TestALongNumberReachesTheHandlerExactlyIfNobodyChangesTheArguments(t *testing.T) {
 	const call, want = `"name":"order","arguments":{"amount":9007199254740993}`, "{Filter:{Tenant: All:false} Tenant: TenantID: Amount:9007199254740993 IDs:[] List:[]}"
 	for place, option := range places {
@@ -184,7 +189,8 @@ func TestALongNumberReachesTheHandlerExactlyIfNobodyChangesTheArguments(t *testi
 	}
 }
 
-// A float64 may be what is left of another number.
+// A hook that moves or copies a number has only its float64, which may lack digits of the number
+// that was sent.
 func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 	ids := func(req *mcp.CallToolRequest) []any { return req.GetArguments()["ids"].([]any) }
 	for how, change := range map[string]changeFunc{
@@ -210,7 +216,8 @@ func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 			}
 		}
 	}
-	// If nothing tells what arrived, any float64 may be rounded.
+	// This middleware replaces the protocol information. Then the server does not know what the
+	// client sent, so any long float64 may be rounded.
 	l := new(log)
 	unknown := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -223,7 +230,7 @@ func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 	isInvalid(t, "unknown", send(as(t.Context(), "alice"), t, unknown, "tools/call", `"name":"order","arguments":{"ids":[5,9007199254740993]}`))
 	has(t, l, "pass long ids as strings")
 
-	// Middleware that is added after Protect is seen by paged tools.
+	// Middleware that is added after Protect may round a number too. A paged tool notices this.
 	l = new(log)
 	srv := pagedForms(t, l, func(_ context.Context, req *mcp.CallToolRequest) {
 		req.Params.Arguments = map[string]any{"id": req.GetArguments()["other"]}
@@ -232,7 +239,8 @@ func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 	has(t, l, "pass long ids as strings")
 }
 
-// A text that was written from the decoded form has the digits of a float64.
+// A hook may write RawArguments anew from the decoded form. A number in it then has only the
+// digits of a float64.
 func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 	raw := func(text func(map[string]any) string) changeFunc {
 		return func(_ context.Context, req *mcp.CallToolRequest) {
@@ -262,7 +270,8 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 			addOrders(srv)
 			for _, ids := range []string{rounded, "-" + rounded, "5," + rounded, exact + "," + rounded, rounded + ".0", "9.007199254740993e15", "19000000000000112"} {
 				isInvalid(t, place+" "+how+" "+ids, call(srv, `{"ids":[`+ids+`]}`))
-				// A client cannot hide the rounded number behind an equal one that is dropped.
+				// The client also sends the rounded number, in a member that the hook replaces.
+				// This must not hide that another number was rounded.
 				isInvalid(t, place+" "+how+" "+ids+" and a decoy", call(srv, `{"ids":[`+ids+`],"tenant":`+exact+`}`))
 				isInvalid(t, place+" "+how+" "+ids+" and decoys", call(srv, `{"ids":[`+ids+`],"tenant":{"a":[`+exact+`,-`+exact+`,`+exact+`]}}`))
 			}
@@ -278,7 +287,7 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 		}
 	}
 
-	// Middleware may round a number that a hook has set.
+	// Outer middleware may round a number that a hook has set.
 	l := new(log)
 	srv := protected(t, l, asHook(func(_ context.Context, req *mcp.CallToolRequest) { enforceRaw(req, "amount", rounded) }),
 		server.WithToolHandlerMiddleware(asMiddleware(raw(fromDecoded))))
@@ -286,7 +295,8 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 	isInvalid(t, "a hook's number", call(srv, `{}`))
 	has(t, l, "pass long ids as strings")
 
-	// If nothing tells what arrived, any number may be rounded.
+	// This middleware replaces the protocol information. Then the server does not know what the
+	// client sent, so any long number may be rounded.
 	unknown := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			raw(fromDecoded)(ctx, &req)
@@ -297,7 +307,7 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 	addOrders(unknown)
 	isInvalid(t, "unknown", call(unknown, `{"ids":[`+rounded+`]}`))
 
-	// Middleware that is added after Protect is seen by paged tools.
+	// Middleware that is added after Protect may round a number too. A paged tool notices this.
 	l = new(log)
 	paged := pagedForms(t, l, raw(func(args map[string]any) string { delete(args, "other"); return jsonText(args) }))
 	isInvalid(t, "inner middleware", second(page(as(t.Context(), "alice"), t, paged, `{"id":`+rounded+`}`)))
@@ -342,7 +352,8 @@ func TestAPagedToolServesArgumentsThatAHookHasRepaired(t *testing.T) {
 	}
 }
 
-// A handler may call the handler of a paged tool.
+// The tool wrap calls the handler of a paged tool, with arguments of its own. What the client
+// sends to wrap must not matter there.
 func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
 		l := new(log)
@@ -423,7 +434,8 @@ func TestArgumentsThatAHookRewritesAloneMayBeAsLongAsOthers(t *testing.T) {
 	}
 }
 
-// selfish is a map with JSON of its own, so that encoding/json does not read its members.
+// selfish is a map with a method MarshalJSON of its own, so encoding/json does not read its
+// members.
 type selfish map[string]any
 
 func (selfish) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
@@ -432,7 +444,8 @@ type selfishText []any
 
 func (selfishText) MarshalText() ([]byte, error) { return []byte(`x`), nil }
 
-// If mcp-go may ask an older client, the handler gets a copy of the arguments.
+// If mcp-go may ask an older client, the handler gets a deep copy of the arguments. Copying a
+// value that contains itself would never end.
 func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
 	node, named, list := make(map[string]any), make(selfish), make(selfishText, 1)
 	node["parent"], named["self"], list[0] = map[string]any{"child": node}, named, list
@@ -448,7 +461,8 @@ func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
 	}
 }
 
-// The hook that can refuse a request decides by the text of the whole request.
+// A hook of the kind OnRequestInitialization can refuse a request. It gets the text of the whole
+// request, and may decide by the arguments in it.
 func TestArgumentsWithTwoReadingsAreRefusedIfAHookDecidesByTheRequest(t *testing.T) {
 	l, hooks := new(log), new(server.Hooks)
 	hooks.AddOnRequestInitialization(func(_ context.Context, _ any, message any) error {
@@ -468,7 +482,8 @@ func TestArgumentsWithTwoReadingsAreRefusedIfAHookDecidesByTheRequest(t *testing
 	has(t, l, "differ only in upper and lower case")
 }
 
-// A hook for whole requests may decode them in any way.
+// A hook that gets the text of a request may decode it in any way. It must find the same method,
+// tool and arguments as mcp-go.
 func TestARequestWithTwoReadingsIsRefusedIfAHookDecidesByTheRequest(t *testing.T) {
 	const own, evil = `{"tenant":"own"}`, `{"tenant":"evil"}`
 	call := func(srv *server.MCPServer, members string) reply {
@@ -535,14 +550,17 @@ func TestARequestWithTwoReadingsIsRefusedIfAHookDecidesByTheRequest(t *testing.T
 		if r := call(srv, `"method":"prompts/get","params":{`+meta+`,"name":"p","inputResponses":{"x":{"action":"accept"},"X":{"action":"accept"}},"arguments":`+own+`}`); r.Error != nil {
 			t.Errorf("%s: a prompt that asked two questions: %s", name, r.raw)
 		}
-		// Below that level the client may choose names, for example those of an answer.
+		// Deeper in a request, the client may choose the names, for example in the content of an
+		// answer. There they may differ only in case.
 		if r := call(srv, `"method":"tools/call",`+params(`"inputResponses":{"a":{"action":"accept","content":{"a":"b","A":"b"}}},"arguments":`+own)); r.Error != nil {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
 }
 
-// A task that a client asks for, and does not get, must not make the server forget a refusal.
+// Outer middleware renames a call of v1_pay to pay, which the server refuses, and then tries
+// again. The second try must be refused too, even if the client asks for a task, which v1_pay
+// does not support.
 func TestARenamedCallStaysRefusedIfMiddlewareTriesAgain(t *testing.T) {
 	rename := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -586,7 +604,8 @@ func TestALongNumberTakesLinearTime(t *testing.T) {
 	}
 }
 
-// mcp-go chooses the handler before middleware runs.
+// mcp-go chooses the handler before middleware runs. If middleware then changes the name, a token
+// would be bound to another tool than the one that runs.
 func TestOuterMiddlewareCannotMoveATokenToAnotherTool(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {

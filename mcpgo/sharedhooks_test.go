@@ -14,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// Servers that are made on demand may share hooks, for example for metrics. Run with the race
-// detector.
+// Servers that are made on demand may share hooks, for example for metrics. Run this test with
+// the race detector.
 func TestServersThatShareHooksMayBeInstalledAtTheSameTime(t *testing.T) {
 	p := mcpgo.Prepare(boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, Logger: slog.New(slog.DiscardHandler)})
 	for range 50 {
@@ -52,8 +52,8 @@ func TestTextWithAnEscapedEscapeIsNotTakenForBrokenText(t *testing.T) {
 	}
 }
 
-// TestACopyOfProtectedHooksServesAnotherServer uses hooks directly for one server, and a copy of
-// them for another.
+// TestACopyOfProtectedHooksServesAnotherServer protects a server, copies its hooks, and protects
+// a second server that has the copy.
 func TestACopyOfProtectedHooksServesAnotherServer(t *testing.T) {
 	t.Cleanup(mcpgo.ForgetSharedStdio)
 	var base server.Hooks

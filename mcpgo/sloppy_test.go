@@ -24,8 +24,8 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic(secret) }
 
-// mcp-go writes a result after the middleware has returned. Over stdio a panic there ends
-// the process, and for an error the client gets no answer.
+// mcp-go writes a result as JSON after our middleware has returned. If writing panics, over stdio
+// the process ends. If writing fails, the client gets no answer.
 func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*mcp.CallToolResult){
 		"not a number": func(r *mcp.CallToolResult) {
@@ -210,7 +210,7 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// A schema that does not compile would switch off all its rules.
+// If mcp-go cannot compile a schema, it applies none of the schema's rules.
 func TestAPagedToolWhoseSchemaMCPGoWouldIgnoreIsRefused(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","properties":{"tenant":{"type":"string","pattern":"^(?!admin)"},"limit":{"maximum":10}}}`,
@@ -272,7 +272,8 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 	}
 }
 
-// A server may register its tools anew for as long as it runs.
+// A server may register its tools again and again for as long as it runs. So the adapter must not
+// keep the tools that are gone.
 func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 	type property struct {
 		Type string `json:"type"`
@@ -289,7 +290,7 @@ func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 		}, &mcpgo.PageOptions{MaxArguments: limit})
 		return weak.Make(x)
 	}
-	refuses := func(length int) bool { // before the schema refuses the array
+	refuses := func(length int) bool { // true if the length is refused, before the schema refuses the array
 		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"x":["`+strings.Repeat("x", length)+`"]}`)
 		return r.Error != nil
 	}
@@ -305,7 +306,8 @@ func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// An ordinary tool must never run with arguments that were taken away.
+// The adapter removes arguments that are too long for a paged tool. An ordinary tool of the same
+// name must get its arguments, however long they are.
 func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 	l := new(log)
 	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
@@ -341,7 +343,8 @@ func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 
 type envKey struct{}
 
-// What a hook puts into the arguments may differ from request to request.
+// What a hook puts into the arguments may differ from request to request. Then a token of one
+// request must be rejected in the other.
 func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
@@ -360,7 +363,8 @@ func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
 	isRejected(t, r)
 }
 
-// The text that changed arguments are bound to must not be one that a client can send.
+// If a hook changes the arguments, the token is bound to an array of two texts. A client may also
+// send such an array as arguments. A token of one call must be rejected in the other.
 func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	normalise := func(_ context.Context, _ any, req *mcp.CallToolRequest) {
 		if to, ok := req.GetArguments()["to"].(string); ok {
@@ -413,7 +417,8 @@ type baseA struct{ Tenant string }
 
 type baseB struct{ Tenant string }
 
-// register registers a paged tool with these arguments, and returns why it panicked.
+// register registers a paged tool whose arguments have the type In. It returns the text of the
+// panic, or "<nil>" if there was none.
 func register[In any](t *testing.T, tool mcp.Tool) string {
 	p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
 	return panicOf(func() {
@@ -469,7 +474,8 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	}
 }
 
-// Text that is not UTF-8 has no JSON, so two of them must not have one digest.
+// encoding/json replaces text that is not UTF-8, so two different values would have the same JSON
+// and the same digest.
 func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
 	type name string
 	type named struct{ Name string }
@@ -497,7 +503,7 @@ func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
 		}
 		for _, text := range []string{"a\ufffd", `\ufffd`, `a\\ufffd`, "\x00\u2028"} {
 			if value = of(text); !strings.HasPrefix(text, "\x00") && (shape == "struct" || shape == "own text") {
-				continue // whether it was replaced cannot be told
+				continue // nothing tells whether U+FFFD replaces other text here
 			}
 			if r := ask(`{"x":"\ufffd"}`); r.Error != nil {
 				t.Errorf("%s %q: %s", shape, text, r.raw)
@@ -514,7 +520,8 @@ type textOfItsOwn string
 
 func (t textOfItsOwn) MarshalText() ([]byte, error) { return []byte(t), nil }
 
-// A proxy between the client and the server may read such an answer in another way.
+// If a name occurs twice in an answer, for example, a proxy in front of the server may read
+// another value than the handler.
 func TestAnAnswerThatTwoParsersReadDifferentlyIsDropped(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -562,7 +569,8 @@ func TestAnAnswerThatTwoParsersReadDifferentlyIsDropped(t *testing.T) {
 	}
 }
 
-// The names that mcp-go reads of an answer, in whatever case.
+// mcp-go reads these names in an answer, in upper or lower case. The adapter must know all of
+// them.
 func TestTheNamesOfAnswersAreKnown(t *testing.T) {
 	for want, types := range map[string][]any{
 		"_meta action content model resultType role roots stopReason": {mcp.ElicitationResult{}, mcp.CreateMessageResult{}, mcp.ListRootsResult{}},
@@ -582,8 +590,9 @@ func TestTheNamesOfAnswersAreKnown(t *testing.T) {
 	}
 }
 
-// TestAPagedToolServesOnlyItsOwnServer mounts a paged tool on another protected server, whose
-// users and names it does not know.
+// TestAPagedToolServesOnlyItsOwnServer adds the handler of a paged tool to another protected
+// server. There the handler must refuse every call, because it does not know the users and the
+// tool names of that server.
 func TestAPagedToolServesOnlyItsOwnServer(t *testing.T) {
 	mounts := map[string]func(main, sub *server.MCPServer){
 		"its handler": func(main, sub *server.MCPServer) {
@@ -624,8 +633,8 @@ func TestAPagedToolServesOnlyItsOwnServer(t *testing.T) {
 	}
 }
 
-// TestAResultMayBeSentTwice has middleware that answers two equal calls with copies of one
-// result.
+// TestAResultMayBeSentTwice uses middleware that answers two equal calls with copies of one
+// result. Both copies must reach the client.
 func TestAResultMayBeSentTwice(t *testing.T) {
 	var first *mcp.CallToolResult
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
@@ -648,8 +657,9 @@ func TestAResultMayBeSentTwice(t *testing.T) {
 	}
 }
 
-// TestAHandlerCannotChangeAResultThatItReturned has a handler that uses one result again and
-// again. The second call changes the result of the first before mcp-go writes it.
+// TestAHandlerCannotChangeAResultThatItReturned changes the result of a handler after the handler
+// has returned it, and before mcp-go writes it. This happens if a handler uses one result for
+// several calls. The client must get the result as it was returned.
 func TestAHandlerCannotChangeAResultThatItReturned(t *testing.T) {
 	var tool *mcp.CallToolResult
 	var prompt *mcp.GetPromptResult

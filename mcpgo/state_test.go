@@ -24,7 +24,7 @@ type booking struct {
 	Room int `json:"room"`
 }
 
-// book keeps a booking in its state.
+// book is the handler of a tool that keeps a booking in its state.
 func book(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	b, present, err := mcpgo.State[booking](ctx, req)
 	if err != nil {
@@ -65,7 +65,8 @@ func TestStateFailsOnAServerThatIsNotProtected(t *testing.T) {
 	}
 }
 
-// A protected handler that calls another server must not lend it its protection.
+// A protected handler calls another server with its own context. The call there must not count as
+// protected.
 func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -88,8 +89,8 @@ func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	}
 }
 
-// A tool that calls other tools builds their requests from its own arguments, which nobody
-// has sealed.
+// A handler that calls the handlers of other tools may build their requests from its own
+// arguments. Nobody has sealed a state in such a request.
 func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -120,7 +121,8 @@ func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
-	// In a later round too, and a handler may still drop its state and begin anew.
+	// State also refuses such a request in a later round. But a handler may empty its own state
+	// there, and begin anew.
 	var seen []string
 	srv.AddTool(mcp.NewTool("again"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -162,7 +164,7 @@ func TestAHandlerCanBeTestedDirectly(t *testing.T) {
 	}
 }
 
-// A handler that seals by itself, on a server without Protect.
+// This handler opens and seals its state itself, on a server without Protect.
 func TestAHandlerCanSealItsOwnState(t *testing.T) {
 	l := new(log)
 	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
@@ -206,8 +208,8 @@ func TestAHandlerCanSealItsOwnState(t *testing.T) {
 	}
 }
 
-// A handler that seals by itself gets no answers to the questions of another package, such
-// as gosdk/elicit.
+// If each question in a token has a digest of its wording, another package has asked, such as
+// gosdk/elicit. A handler that seals its state itself must not get the answers.
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	l := new(log)
 	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
@@ -237,7 +239,7 @@ func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	has(t, l, "answers=1")
 }
 
-// A newer mcp-go with one more field must fail here, not in the field.
+// If a newer mcp-go adds a field, this test must fail, so that somebody looks at the new field.
 func TestTheFieldsThatTheAdapterCopiesAreKnown(t *testing.T) {
 	for _, known := range []struct {
 		of     any
@@ -269,8 +271,8 @@ func TestTheFieldsThatTheAdapterCopiesAreKnown(t *testing.T) {
 			t.Errorf("%T has the fields %q, not %q: look at what is new, and whether it carries a state", known.of, got, known.fields)
 		}
 	}
-	// Every after-hook that gets a result must be one that ours follow, or one whose
-	// result carries neither a state nor a cursor.
+	// For each kind of hook that runs after a request, the adapter must have a hook of its own,
+	// unless the result carries neither a state nor a cursor.
 	var hooks []string
 	for field := range slices.Values(reflect.VisibleFields(reflect.TypeOf(server.Hooks{}))) {
 		if strings.HasPrefix(field.Name, "OnAfter") {

@@ -18,7 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// connection is what a client has of a daemon that starts a stdio server for each connection.
+// connection is the client's end of a connection to a daemon. The daemon starts a stdio server
+// for each connection.
 type connection struct {
 	net.Conn
 	lines *bufio.Scanner
@@ -78,7 +79,7 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	protection := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 	t.Cleanup(mcpgo.ForgetSharedStdio)
 
-	// One server after the other is no problem.
+	// Two servers, one after the other, do not share the session: both may ask.
 	for range 2 {
 		alone := connect(t, protection, "alice")
 		alone.write(askOverStdio)
@@ -90,7 +91,8 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 		alone.end()
 	}
 
-	// The client of another server can neither be asked in place of alice, nor answer for her.
+	// With a second server at the same time, bob can neither be asked in place of alice, nor
+	// answer for her.
 	alice := connect(t, protection, "alice")
 	alice.write(askOverStdio)
 	_, id := alice.read(t)
@@ -111,8 +113,9 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	has(t, l, "two connections were served over stdio in this process")
 }
 
-// TestASharedStdioSessionIsNoticedInEveryWay ends the session while its connection is still
-// open, which lets mcp-go accept a second one.
+// TestASharedStdioSessionIsNoticedInEveryWay ends the session while its connection is still open,
+// so mcp-go accepts a second connection. After that, the client of the first connection must not
+// be asked any more.
 func TestASharedStdioSessionIsNoticedInEveryWay(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, srv *server.MCPServer){
 		"by the author": func(t *testing.T, srv *server.MCPServer) { srv.UnregisterSession(context.Background(), "stdio") },
@@ -144,7 +147,8 @@ func TestASharedStdioSessionIsNoticedInEveryWay(t *testing.T) {
 	}
 }
 
-// TestARequestOfAHandlerIsNoSecondConnection has a handler call a tool through HandleMessage.
+// TestARequestOfAHandlerIsNoSecondConnection uses a handler that calls a tool through
+// HandleMessage. This request must not count as a second connection over stdio.
 func TestARequestOfAHandlerIsNoSecondConnection(t *testing.T) {
 	for name, own := range map[string]bool{"on its own server": true, "on another server": false} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +188,8 @@ func TestRemovingTheHooksForSessionsIsRefused(t *testing.T) {
 	}
 }
 
-// TestACopyOfAServerIsRefused copies a server with reflect, because go vet finds other copies.
+// TestACopyOfAServerIsRefused copies a server with reflect, because go vet would report an
+// ordinary copy.
 func TestACopyOfAServerIsRefused(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l)
@@ -199,7 +204,8 @@ func TestACopyOfAServerIsRefused(t *testing.T) {
 	has(t, l, "use a pointer to it")
 }
 
-// TestARequestOutsideOfACallIsNoSecondConnection has requests with contexts of their own.
+// TestARequestOutsideOfACallIsNoSecondConnection calls a tool from the handler of a notification,
+// with a context of its own. This request must not count as a second connection over stdio.
 func TestARequestOutsideOfACallIsNoSecondConnection(t *testing.T) {
 	echo := func(ctx context.Context, srv *server.MCPServer) {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// result waits for a task and returns its result.
+// result calls a tool that runs as a task, and returns the result of the task.
 func result(ctx context.Context, t *testing.T, srv *server.MCPServer, params string) reply {
 	t.Helper()
 	created := send(ctx, t, srv, "tools/call", params)
@@ -45,7 +45,8 @@ func TestATaskThatMiddlewareRepeatsIsRefused(t *testing.T) {
 	has(t, l, "ran a task a second time")
 }
 
-// mcp-go calls the handlers of task tools without any middleware.
+// mcp-go calls the handlers of task tools without any middleware, so nothing could check a state
+// or answers.
 func TestATaskToolGetsNeitherStateNorAnswers(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l, server.WithTaskCapabilities(true, true, true)), as(t.Context(), "alice")
@@ -135,8 +136,8 @@ func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
 	}
 }
 
-// TestTasksThatNeverRunHoldLittleMemory has middleware that refuses every task, so nothing says
-// when the arguments of a task are not needed any more.
+// TestTasksThatNeverRunHoldLittleMemory uses middleware that refuses every task. So our
+// middleware never runs, and nothing tells when the arguments of a task are no longer needed.
 func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
 	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// yes answers every question, and counts them.
+// yes accepts every question, and counts the questions.
 type yes struct{ asked int }
 
 func (y *yes) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
@@ -30,7 +30,8 @@ func (y *yes) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationR
 	}}, nil
 }
 
-// fromHeader names the user of an HTTP request. A real server verifies a token here.
+// fromHeader puts the user of an HTTP request into the context. A real server verifies a token
+// here.
 func fromHeader(ctx context.Context, r *http.Request) context.Context {
 	return as(ctx, r.Header.Get("X-User"))
 }
@@ -117,7 +118,8 @@ func TestFlowsWorkOverEveryTransport(t *testing.T) {
 	}
 }
 
-// mcp-go asks older clients in the middle of the call, and never over SSE.
+// mcp-go asks an older client during the call, and then calls the handler again. Over SSE it asks
+// no questions, so the test leaves SSE out.
 func TestOlderClientsAreAskedInTheMiddleOfTheCall(t *testing.T) {
 	for _, over := range []string{"streamable HTTP with sessions", "stdio", "in process"} {
 		t.Run(over, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestOlderClientsAreAskedInTheMiddleOfTheCall(t *testing.T) {
 				return mcp.NewGetPromptResult(jsonText(req.Params.Arguments), []mcp.PromptMessage{}), nil
 			})
 			c := dial(t, srv, over, "alice", user, client.WithProtocolVersion("2025-11-25"))
-			if over != "stdio" { // before 1.2, mcp-go does not read answers while a prompt waits for them there
+			if over != "stdio" { // over stdio, mcp-go before 1.2 reads no answers while a prompt waits for them
 				p, err := c.GetPrompt(as(t.Context(), "alice"), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: "change", Arguments: map[string]string{"dry_run": "true"}}})
 				if err != nil || p.Description != `{"dry_run":"true"}` {
 					t.Errorf("got %v, %v\n%s", p, err, l)
@@ -221,7 +223,7 @@ func TestTypedToolsAreProtected(t *testing.T) {
 	isRejected(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"typed","arguments":{"x":1},"requestState":"forged"`))
 }
 
-// ownTools is a session with a tool of its own.
+// ownTools is a session with tools of its own.
 type ownTools struct {
 	server.ClientSession
 	id    string // "" means "own"
@@ -245,8 +247,8 @@ func TestToolsOfASessionAreProtected(t *testing.T) {
 	isRejected(t, send(alice, t, srv, "tools/call", `"name":"own","requestState":"forged"`))
 }
 
-// TestATokenIsForOneToolOfThatName moves tokens between the server's tool and tools of sessions
-// that have the same name.
+// TestATokenIsForOneToolOfThatName has three tools with the same name: one of the server, and one
+// in each of two sessions. Each tool must reject the tokens of the other two.
 func TestATokenIsForOneToolOfThatName(t *testing.T) {
 	srv, ran := server.NewMCPServer("test", "1"), ""
 	mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, Logger: new(log).logger()})

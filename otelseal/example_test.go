@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// Everything that an Observer can observe.
+// An Observer can observe a boundary, its keys and its store. This example shows all three.
 func ExampleNew() {
 	observer, err := otelseal.New(otelseal.Config{}) // metrics go to OpenTelemetry's global provider
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleNew() {
 	_ = boundary
 }
 
-// A server whose tools are many or have long names lists those that metrics may name.
+// A server that has many tools, or tools with long names, lists the tools that metrics may name.
 func ExampleConfig_targets() {
 	observer, err := otelseal.New(otelseal.Config{Targets: []string{"deploy", "rollback"}})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/otelseal"
 )
 
-// meter is a Meter for tests. The SDK's would be a dependency of this module; the tests in
-// e2e/telemetry use that one.
+// meter is a Meter for tests. The Meter of the SDK would be a dependency of this module; the tests
+// in e2e/telemetry use it.
 type meter struct {
 	noop.Meter
 	broken bool // true if every measurement panics
@@ -165,7 +165,7 @@ func (g *gauges) ObserveInt64(of metric.Int64Observable, value int64, _ ...metri
 	g.values[of.(*gauge).name] = value
 }
 
-// span notes what it gets.
+// span records the attributes and the events that it gets.
 type span struct {
 	tracenoop.Span
 	attrs  []attribute.KeyValue

@@ -23,7 +23,7 @@ func TestGaugesOfKeysReportTheLastEvent(t *testing.T) {
 	next := time.Now().Add(30 * 24 * time.Hour)
 	first, second := mcpseal.KeyID{1}, mcpseal.KeyID{2}
 	o.ObserveKeys(keys.Event{Path: "keys", Seals: first, Opens: []mcpseal.KeyID{first, second}, Next: next})
-	for range 3 { // however often, and however long after the event
+	for range 3 { // the gauges can be read at any time, and more than once
 		got := m.collect(t).values
 		if got["mcpseal.keys.opening"] != 2 || got["mcpseal.keys.next_change.timestamp"] != next.Unix() || got["mcpseal.keys.sealing_since.timestamp"] == 0 {
 			t.Errorf("%v", got)
@@ -85,7 +85,8 @@ func TestLateAndRevokedKeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestAFileOfKeysIsObserved: what keys.File reports when it opens is enough for every gauge.
+// TestAFileOfKeysIsObserved checks that the event that keys.OpenFile reports is enough to fill the
+// gauges.
 func TestAFileOfKeysIsObserved(t *testing.T) {
 	now := time.Now()
 	takesOver := now.Add(24 * time.Hour)

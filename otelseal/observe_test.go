@@ -55,7 +55,7 @@ func TestDurationsAndSizesAreMeasured(t *testing.T) {
 	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpDrop, Method: "tools/call", Dropped: 5})
 	for name, want := range map[string]float64{
 		"mcpseal.operation.duration": 4,
-		"mcpseal.token.size":         400, // not the size of what an attacker sends
+		"mcpseal.token.size":         400, // without the size of the forged token
 		"mcpseal.state.size":         40,
 		"mcpseal.answers.dropped":    5,
 	} {
@@ -75,7 +75,7 @@ func TestDurationsAndSizesAreMeasured(t *testing.T) {
 	}
 }
 
-// randomText is what a client could send.
+// randomText returns a text that a client could send.
 func randomText() string {
 	letters := []rune("abcdefghijklmnopqrstuvwxyz/:.\"\\\n\x00é世\u202e")
 	var b strings.Builder
@@ -134,7 +134,9 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 	}
 }
 
-// TestWhenTheSeriesAreUsedUpTheReasonStays: an alert on a reason works, whatever clients did before.
+// TestWhenTheSeriesAreUsedUpTheReasonStays checks that the reason of an operation is still counted
+// when no more targets get series of their own. So an alert on a reason works, whatever clients did
+// before.
 func TestWhenTheSeriesAreUsedUpTheReasonStays(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
 	for i := range 1000 {

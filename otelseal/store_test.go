@@ -41,7 +41,7 @@ func TestAnObservedStoreIsStillAStore(t *testing.T) {
 	}
 }
 
-// incomparable says that it cannot block, but a boundary cannot compare it.
+// incomparable is a store that says that it cannot block, but a boundary cannot compare it with ==.
 type incomparable struct {
 	mcpseal.ReplayStore
 	_ []int
@@ -152,7 +152,8 @@ func TestTheFullestStoreInMemoryIsReported(t *testing.T) {
 	}
 }
 
-// TestABoundaryWithBrokenMetricsStillDecides: telemetry that fails costs nobody a token.
+// TestABoundaryWithBrokenMetricsStillDecides checks that a boundary accepts and rejects the same
+// tokens if its telemetry fails.
 func TestABoundaryWithBrokenMetricsStillDecides(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
 	m.broken = true

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// keepsBounds checks that no attack sent more requests than it says.
+// keepsBounds checks that neither an attack nor the whole run sent more requests than the probe
+// says beforehand.
 func keepsBounds(t *testing.T, report *Report, options Options) {
 	t.Helper()
 	sent := 0

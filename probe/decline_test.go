@@ -12,7 +12,7 @@ import (
 )
 
 func TestDeclinedCallsHaveNoEffect(t *testing.T) {
-	// The tool takes every accept for consent, under whatever key.
+	// The tool takes every answer with the action accept for consent, whatever its key is.
 	var effects atomic.Int64
 	kept := &keeper{rounds: 1}
 	report := runAgainst(t, toolServer(func(c toolCall) string {
@@ -66,7 +66,7 @@ func TestNoRequestAcceptsAnythingWhenCallsAreDeclined(t *testing.T) {
 	}), Options{Targets: deploy, Decline: true, Bearer: "alice-token", OtherBearer: "bob-token", Timeout: 5 * time.Second})
 }
 
-// teed returns a body that also writes to w what is read of it.
+// teed returns a body that copies everything that is read from it. The copy goes to w.
 func teed(body io.ReadCloser, w io.Writer) io.ReadCloser {
 	return struct {
 		io.Reader

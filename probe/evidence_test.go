@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile has what a server can send to harm the reader of a report.
+// hostile has texts that a server can send to harm the reader of a report.
 var hostile = []string{
 	"</pre><script>alert(1)</script>", "]]>", "\x00", "\x1b[2J\x1b[31m", "\u009b2J", "\u202egnp.exe", "\u2066", "\u2028", "\xff\xfe",
 	"'\"`$(touch x)\\", "{{.}}", "<!--", "&lt;", "\r\x08\x7f", "\ufffe", "\U000e0041", "\ufeff",
@@ -69,7 +69,7 @@ func TestShellReadsBackWhatWasQuoted(t *testing.T) {
 	}
 	for _, text := range hostile {
 		if strings.Contains(text, "\x00") {
-			continue // no argument of a command can have one
+			continue // no argument of a command can have a zero byte
 		}
 		out, err := exec.Command(bash, "-c", "printf %s "+shellQuote(text)).Output()
 		if err != nil || string(out) != text {

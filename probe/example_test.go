@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/probe/internal/leaky"
 )
 
-// A test attacks a server of your own. This one lets a user answer with the state of another
-// user.
+// A test can attack your own server. The server in this example lets a user answer with the
+// state of another user.
 func ExampleRun() {
 	handler, err := leaky.New("shared-users") // stands for the http.Handler of your server
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzServer feeds the probe what a hostile server may answer.
+// FuzzServer gives the input to the probe, as the answer of a hostile server.
 func FuzzServer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"eyJzdGVwIjoxfQ","inputRequests":{"a":{"method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{"b":{"type":["null","string"],"minLength":9}}}}}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

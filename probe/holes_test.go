@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/probe/internal/leaky"
 )
 
-// finders says which attacks find which hole of the test server. It was written by hand
-// before the first run: whatever differs is a fault of an attack or of the server.
+// finders says which attacks find each hole of the test server. It was written by hand before
+// the first run, so any difference is a fault of an attack or of the server.
 var finders = map[string]string{
 	"unsigned-prefix":     "changed-character",
 	"short-mac":           "truncated",
@@ -55,7 +55,7 @@ var finders = map[string]string{
 	"echo":                "echoed-state",
 	"undeclared":          "undeclared-question",
 
-	// These are what one sees in the wild.
+	// These are mistakes of real servers.
 	"plaintext": "changed-character truncated extended respelled made-up readable edited early-answers other-target other-arguments " +
 		"rounded-numbers look-alikes other-user expired used-again forked crossed",
 	"base64-json": "changed-character respelled made-up readable edited early-answers other-target other-arguments " +
@@ -130,7 +130,7 @@ func (r *Report) found() (all []string) {
 func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
 	for i, hole := range leaky.Holes() {
 		if (testing.Short() || raceEnabled) && i%9 != 0 {
-			continue // all of them take a minute, and run in the full tests
+			continue // all holes together take a minute; the full tests try them
 		}
 		t.Run(hole.Name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +158,7 @@ func TestNothingGetsThroughOnASoundServer(t *testing.T) {
 		t.Errorf("%s", report.Verdict)
 	}
 	for _, result := range report.Results {
-		if result.Verdict != Refused && result.Verdict != Early && result.ID != "edited" { // nothing in a sound state is readable
+		if result.Verdict != Refused && result.Verdict != Early && result.ID != "edited" { // there is nothing to edit, because a sound state is not readable
 			t.Errorf("%s: %s %s %v", result.ID, result.Verdict, result.Why, result.Findings)
 		}
 	}

@@ -53,7 +53,7 @@ func TestAServerCannotMakeTheProbeWriteMuch(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		questions map[string]string
-		why       string // "" if it is answered
+		why       string // a part of the error; "" if the probe answers the questions
 	}{
 		"100 items":                    {many(1, with(array(`{"type":"string"}`, 100))), ""},
 		"101 items":                    {many(1, with(array(`{"type":"string"}`, 101))), "at least 101 items"},

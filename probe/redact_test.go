@@ -91,7 +91,7 @@ func TestTheLongerOfTwoTokensIsHiddenWhole(t *testing.T) {
 	}
 }
 
-// tokenServer puts a text wherever a server can put one.
+// tokenServer returns a server that puts a text wherever a server can put one.
 func tokenServer(text, cursor string) http.Handler {
 	tool := &keeper{rounds: 1}
 	calls := 0
@@ -121,7 +121,7 @@ func tokenServer(text, cursor string) http.Handler {
 			switch {
 			case strings.Contains(got, "done"):
 				return resultOf("done for " + text)
-			case got == invalidState && calls%2 == 0: // an oracle and an echo
+			case got == invalidState && calls%2 == 0: // so refusals differ, and repeat the text
 				return `"error":{"code":-32602,"message":` + quoted(text) + `}`
 			}
 			return got
@@ -221,7 +221,8 @@ func TestATransportErrorShowsNoAccessToken(t *testing.T) {
 	}
 }
 
-// FuzzRedact hides two tokens in any text.
+// FuzzRedact puts an access token into any text, at any place, and checks that redact hides it.
+// A second access token is the beginning of the first.
 func FuzzRedact(f *testing.F) {
 	for _, spell := range spellings {
 		f.Add("before "+spell(hiddenToken)+" after", 3)

@@ -9,7 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/probe/internal/leaky"
 )
 
-// attackStdio runs the probe against the test server over two streams.
+// attackStdio runs the probe against the test server with these holes. Two pipes take the place
+// of standard input and output.
 func attackStdio(t *testing.T, holes ...string) *Report {
 	t.Helper()
 	server, err := leaky.New(holes...)

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// closed reports whether a server could be closed, in much more time than it needs.
+// closed closes a server. It reports whether Close returned within 30 seconds, which is much more
+// time than Close needs.
 func closed(t *testing.T, server Server) bool {
 	t.Helper()
 	done := make(chan struct{})
@@ -45,7 +46,7 @@ func TestCloseEndsWhatTheCommandStarted(t *testing.T) {
 			t.Errorf("%s: Close hangs", name)
 		}
 		gone := false
-		for range 500 { // the system reaps it when it likes
+		for range 500 { // it can take a while until the system has reaped the process
 			if gone = syscall.Kill(pid, 0) != nil || zombie(pid); gone {
 				break
 			}
@@ -58,7 +59,7 @@ func TestCloseEndsWhatTheCommandStarted(t *testing.T) {
 	}
 }
 
-// pidIn returns the number that a command writes to a file when it has started.
+// pidIn waits until a command has written a process id to a file, and returns the id.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
 	for range 1000 {

@@ -24,8 +24,8 @@ type toolCall struct {
 	user string
 }
 
-// toolServer serves tools that one function of a test is. It returns a member of the answer: the
-// result or the error.
+// toolServer returns a server that calls a function of the test for every call of a tool. The
+// function returns one member of the answer: the result or the error.
 func toolServer(tool func(c toolCall) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -53,7 +53,7 @@ func toolServer(tool func(c toolCall) string) http.Handler {
 	})
 }
 
-// asksWith returns a result that asks. Each question is a JSON text.
+// asksWith returns a result that asks questions. Each question is JSON text.
 func asksWith(state string, questions map[string]string) string {
 	var all []member
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
@@ -62,7 +62,7 @@ func asksWith(state string, questions map[string]string) string {
 	return `"result":{"resultType":"input_required","requestState":` + quoted(state) + `,"inputRequests":` + object(all) + `}`
 }
 
-// formOf returns a question with a form of this schema.
+// formOf returns a question whose form has this schema.
 func formOf(schema string) string {
 	return `{"method":"elicitation/create","params":{"mode":"form","message":"Sure?","requestedSchema":` + schema + `}}`
 }
@@ -75,17 +75,17 @@ func resultOf(text string) string {
 
 const invalidState = `"error":{"code":-32602,"message":"invalid requestState"}`
 
-// keeper is a tool that keeps what it asked under a random state.
+// keeper is a tool with random states. It remembers for which call and round it issued each state.
 type keeper struct {
 	rounds int    // how often it asks
-	asks   int    // how many questions in a round
-	parts  int    // how many parts its state has
-	only   string // the only arguments that it takes; "" for any
-	spends bool   // whether it spends a state that it refuses
+	asks   int    // how many questions it asks in a round; 0 means 1
+	parts  int    // how many further parts its state has
+	only   string // the only arguments that it takes; "" means any
+	spends bool   // whether every call spends its state, even a call that is refused
 	done   func() // called when somebody consented; may be nil
 
 	mu   sync.Mutex
-	kept map[string]string // what a state is for
+	kept map[string]string // what each state is for
 }
 
 func (k *keeper) call(c toolCall) string {
@@ -126,7 +126,7 @@ func (k *keeper) call(c toolCall) string {
 	return k.ask(c, round+1)
 }
 
-// issued reports whether the state of a call is the one for its round.
+// issued reports whether the tool issued the state of a call for this call and round.
 func (k *keeper) issued(c toolCall, round int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

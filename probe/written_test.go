@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// sample returns a report with every verdict. The server's words are in it wherever a server
-// can put them.
+// sample returns a report with every verdict. The parameter words stands for a text of the
+// server. The report has it wherever a server can put one.
 func sample(words string) *Report {
 	p := probeOf("http://127.0.0.1:8080/mcp")
 	p.OtherBearer = "secret-token-of-another-user"
@@ -78,7 +78,8 @@ func sample(words string) *Report {
 	return r
 }
 
-// dirty returns a report in which the server's words have come as far as the writers.
+// dirty returns a report in which a text of the server has reached the writers unchanged, so
+// that only they can make it harmless.
 func dirty(words string) *Report {
 	r := sample(words)
 	r.Results = r.Results[:r.Count()[Found]+r.Count()[Unclear]+r.Count()[AcceptedRisk]+r.Count()[Information]+1]
@@ -110,7 +111,7 @@ var (
 	colours  = regexp.MustCompile("\x1b\\[[0-9;]+m")
 )
 
-// checkWritten checks what holds for all four formats, whatever the server sent.
+// checkWritten checks what must hold for the four formats, whatever text the server sent.
 func checkWritten(t testing.TB, words string) {
 	t.Helper()
 	r, again, polite := dirty(words), dirty(words), dirty("x")
@@ -337,7 +338,8 @@ func TestHeadingsOfThePageAreInOrder(t *testing.T) {
 	}
 }
 
-// The ratio is that of WCAG 2, which asks for 4.5 of ordinary text.
+// TestColoursOfThePageHaveContrast computes the contrast ratio of WCAG 2, which asks for at least
+// 4.5 for ordinary text.
 func TestColoursOfThePageHaveContrast(t *testing.T) {
 	themes := 0
 	for _, theme := range regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(page, -1) {

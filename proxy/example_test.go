@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// upstream stands for an MCP server that does not seal its state. A carrier sends it the
-// message over HTTP or standard input.
+// upstream stands for an MCP server that does not seal its state. A real carrier would send the
+// message to the server over HTTP or standard input.
 func upstream(message []byte) (answer []byte) {
 	if strings.Contains(string(message), `"requestState":"step=1"`) {
 		return []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"deployed"}]}}`)
@@ -45,7 +45,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	// meta says what the client can do; more is further JSON of the params.
+	// The constant meta says what the client can do. The parameter more adds members to the params.
 	call := func(more string) []byte {
 		const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
 		return []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy",` + meta + more + `}}`)

@@ -52,8 +52,8 @@ func TestEveryStateComesBackAsItWas(t *testing.T) {
 		r := plainRig(t)
 		given := r.begin(carriers[0], "", written, `{"q":`+form+`}`)
 		_, got := r.forwarded(carriers[0].call(state(given)))
-		// The escapes are compared, because Go's decoder replaces every half of a surrogate
-		// pair by the same character.
+		// Compare the escapes, because Go's decoder replaces every lone half of a surrogate pair
+		// by the same character.
 		if back := ascii(t, string(member(t, got, "params", "requestState"))); back != ascii(t, written) {
 			t.Errorf("%s came back as %s", written, back)
 		}
@@ -286,7 +286,8 @@ func TestEmptyAnswersPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// wordedFormat seals questions with a digest of their wording, as gosdk/elicit does.
+// wordedFormat seals each question with a digest, as gosdk/elicit does with a digest of the
+// question's wording.
 type wordedFormat struct{ mcpseal.Format }
 
 func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
@@ -362,7 +363,8 @@ func page(method, params string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + `}}`
 }
 
-// cursor asks for a page, and returns the cursor of the next one.
+// cursor asks for a page, and returns the sealed cursor of the next page. The parameter more adds
+// members to the result of the server.
 func (r *rig) cursor(user, method, params, more string) string {
 	r.t.Helper()
 	e := r.openAs(user, page(method, params))

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// utf16Of and utf32Of return an ASCII text in other encodings, as Python's json reads them.
+// utf16Of and utf32Of return a text in another encoding, which Python's json reads too.
 func utf16Of(text string, order binary.AppendByteOrder) (out []byte) {
 	for _, unit := range utf16.Encode([]rune(text)) {
 		out = order.AppendUint16(out, unit)
@@ -67,7 +67,8 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// stopped checks that Pass drops a message. Seal could take it for the answer.
+// stopped checks that Pass drops a message. It does not try Seal, which could take the message
+// for the answer to a request.
 func (r *rig) stopped(message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -147,7 +148,7 @@ func TestAnAnswerWithAnotherIdIsNotTheAnswer(t *testing.T) {
 			if out := e.Seal(context.Background(), []byte(`{"id":`+answered+`,"result":`+result+`}`)); out != nil {
 				t.Errorf("%s for %s: the client got %s", answered, asked, out)
 			}
-			token(t, r.sealed(e, `{"id":`+asked+`,"result":{"resultType":"input_required"}}`)) // the answer can still come
+			token(t, r.sealed(e, `{"id":`+asked+`,"result":{"resultType":"input_required"}}`)) // the right answer is still accepted
 		}
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// pair is a member of an object, as one of several readers sees it.
+// pair is a member of a JSON object.
 type pair struct {
 	name  string
 	value json.RawMessage
 }
 
-// pairs returns all members of an object, also those that are there twice. It shares no code
-// with the proxy. What is not an object has none.
+// pairs returns all members of a JSON object, also those whose name is there twice. It returns
+// nil if the text is not an object. It shares no code with the proxy.
 func pairs(text []byte) (list []pair) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
@@ -44,7 +44,7 @@ func pairs(text []byte) (list []pair) {
 	return list
 }
 
-// all returns the values of all members that any reader could take for the name.
+// all returns the values of all members whose name some reader could take for the given name.
 func all(text []byte, name string) (values []json.RawMessage) {
 	for _, p := range pairs(text) {
 		if loosely(p.name) == loosely(name) || strings.EqualFold(p.name, name) {
@@ -64,7 +64,7 @@ func loosely(name string) string {
 	}, name)
 }
 
-// under returns all values at a path, in any spelling.
+// under returns all values at a path, whatever the spelling of its names is.
 func under(text []byte, path ...string) (values []json.RawMessage) {
 	values = []json.RawMessage{text}
 	for _, name := range path {
@@ -93,11 +93,12 @@ func methodOf(message []byte) string {
 	return m.Method
 }
 
-// secret returns a text that no corpus has.
+// secret returns a random text, so that no input of a fuzz corpus can contain it.
 func secret() string { return "s" + rand.Text() }
 
-// FuzzOpen checks that no reader of what the server gets sees a state, a cursor or an answer
-// that the proxy did not accept. TOKEN and CURSOR stand for what alice got.
+// FuzzOpen checks what the server gets for any message of a client: no reader of it may see a
+// state, a cursor or an answer that the proxy did not accept. In the input, TOKEN and CURSOR
+// stand for a token and a cursor that alice got.
 func FuzzOpen(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	plaintext := secret()
@@ -153,7 +154,7 @@ func FuzzOpen(f *testing.F) {
 				}
 			}
 		}
-		var loose struct { // a reader that ignores case, and takes the last
+		var loose struct { // a reader that ignores the case of names, and takes the last of several members
 			Params struct {
 				RequestState *string `json:"requestState"`
 				Cursor       *string `json:"cursor"`
@@ -172,11 +173,12 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// The requests whose answers FuzzSeal makes up.
+// fuzzRequests are the requests that FuzzSeal answers with its input.
 var fuzzRequests = []string{carriers[0].call(""), carriers[1].call(""), carriers[2].call(""), page("tools/list", ""), page("tasks/list", ""), `{"id":7,"method":"ping"}`, `{"method":"notifications/x"}`}
 
-// FuzzSeal checks that no reader of what the client gets sees a state or a cursor that is not
-// sealed, or a question that is not pinned. SECRET stands for a plaintext.
+// FuzzSeal checks what the client gets for any answer of a server: no reader of it may see a
+// state or a cursor that is not sealed, or a question that no token pins. In the input, SECRET
+// stands for a plaintext.
 func FuzzSeal(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	plaintext := secret()
@@ -200,8 +202,8 @@ func FuzzSeal(f *testing.F) {
 	})
 }
 
-// checkSealed checks what the client gets for an answer to a request. An empty request means
-// none.
+// checkSealed checks the parameter out, which is the message that the client gets for an answer.
+// If the request is empty, the answer belongs to no request.
 func (r *rig) checkSealed(request string, answer, out []byte) {
 	if out == nil {
 		return
@@ -233,7 +235,7 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 			r.t.Fatalf("the client got the cursor %s", value)
 		}
 	}
-	var loose struct { // a reader that ignores case, and takes the last
+	var loose struct { // a reader that ignores the case of names, and takes the last of several members
 		Result struct {
 			RequestState *string `json:"requestState"`
 			NextCursor   *string `json:"nextCursor"`
@@ -248,8 +250,8 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 	}
 }
 
-// FuzzPassed checks that a message without a state, a question, an answer or a cursor leaves
-// byte for byte as it came, whatever white space and numbers it has.
+// FuzzPassed checks that a message without a state, a question, an answer or a cursor leaves the
+// proxy byte for byte as it came, whatever white space and numbers it has.
 func FuzzPassed(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	f.Fuzz(func(t *testing.T, value string, seed uint64) {
@@ -297,7 +299,7 @@ func FuzzPassed(f *testing.F) {
 	})
 }
 
-// spaced puts values and white space into a template.
+// spaced replaces the words VALUE and BIG of a template, and puts white space before its words.
 func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	var out strings.Builder
 	for _, word := range strings.Fields(template) {
@@ -315,7 +317,8 @@ func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	return out.String()
 }
 
-// deep reports whether a value nests deeper, or has a longer exponent, than the proxy reads.
+// deep reports whether a value is nested too deeply for the proxy, or may have an exponent that
+// is too long for it.
 func deep(value string) bool {
 	depth, most, digits := 0, 0, 0
 	for _, c := range value {

@@ -120,7 +120,7 @@ func (r *rig) withheld(e *proxy.Exchange, answer string) {
 	}
 }
 
-// dropped checks that the client does not see a message of the server, by either road.
+// dropped checks that both Pass and Seal keep a message of the server from the client.
 func (r *rig) dropped(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
@@ -138,7 +138,7 @@ func (r *rig) dropped(message string) {
 	r.log.Reset()
 }
 
-// passed checks that the client sees a message of the server as it is, by either road.
+// passed checks that both Pass and Seal let a message of the server reach the client unchanged.
 func (r *rig) passed(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
@@ -150,8 +150,8 @@ func (r *rig) passed(message string) {
 	}
 }
 
-// checkError checks that an answer is an error with one of the codes, and says nothing more
-// than a client may know.
+// checkError checks that an answer is an error with one of the codes, and that it has one of the
+// few texts that a client may see.
 func checkError(t testing.TB, answer []byte, id string, codes ...int64) {
 	t.Helper()
 	var m struct {
@@ -201,7 +201,7 @@ func member(t testing.TB, message string, path ...string) json.RawMessage {
 	return value
 }
 
-// token returns the state in a result that a client got.
+// token returns the sealed state in a result that a client got.
 func token(t testing.TB, answer string) string {
 	t.Helper()
 	var text string
@@ -211,14 +211,16 @@ func token(t testing.TB, answer string) string {
 	return text
 }
 
-// carrier is a method that carries a state.
+// carrier is a method whose messages can carry a state, and the member of its params that names
+// the target.
 type carrier struct{ method, target string }
 
 var carriers = []carrier{
 	{"tools/call", `"name":"deploy"`}, {"prompts/get", `"name":"deploy"`}, {"resources/read", `"uri":"file:///deploy"`},
 }
 
-// call returns a request. more begins with a comma, or is empty.
+// call returns a request. The parameter more has further members of the params. It begins with a
+// comma, or is empty.
 func (c carrier) call(more string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + c.method + `","params":{` + c.target + more + `}}`
 }
@@ -234,7 +236,8 @@ const (
 	rooted  = `{"roots":[{"uri":"file:///x"}]}`
 )
 
-// asking returns an answer that asks. state is JSON text; "" means that there is none.
+// asking returns an answer of the server that asks questions. Both parameters are JSON text; ""
+// means that the answer has no such member.
 func asking(state, questions string) string {
 	if state != "" {
 		state = `,"requestState":` + state
@@ -245,7 +248,8 @@ func asking(state, questions string) string {
 	return `{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required"` + state + questions + `}}`
 }
 
-// begin makes a first round, and returns the client's token.
+// begin makes the first round of a flow, in which the server asks, and returns the token that the
+// client gets.
 func (r *rig) begin(c carrier, more, state, questions string) string {
 	r.t.Helper()
 	e, _ := r.forwarded(c.call(more))

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// place is where a guarded member can stand in a message.
+// place is a place in a message where guarded members can stand.
 type place struct {
 	name  string
 	names []string
-	// check sends a message that has the members more at this place. more begins with a comma.
+	// check sends a message, with further members at this place. The parameter more has these
+	// members. It begins with a comma.
 	check func(r *rig, more string)
-	// holds are the names that the message has without more.
+	// holds are the names that the message has at this place even without these members.
 	holds []string
 }
 
@@ -23,8 +24,9 @@ var harmless = []string{
 	`"\ud800":1`, `"\u0000":1`, `"requestState ":"x"`, `"x\u0000requestState":"x"`,
 }
 
-// everyPlace returns the places of both directions. With fine, the messages there must reach
-// the other side, and otherwise they must be refused.
+// everyPlace returns the places in messages of the client and of the server. If the parameter
+// fine is true, the messages that the field check sends must reach the other side. Otherwise they
+// must be refused.
 func everyPlace(t *testing.T, fine bool) []place {
 	client := func(r *rig, message string) {
 		r.t.Helper()
@@ -109,7 +111,8 @@ func everyPlace(t *testing.T, fine bool) []place {
 	return places
 }
 
-// escapedAt returns a name with one character, or all, as an escape.
+// escapedAt returns a name in which the character with this index is written as an escape. If
+// the index is negative, all characters are.
 func escapedAt(name string, at int) (out string) {
 	for i, c := range []rune(name) {
 		switch {
@@ -124,7 +127,7 @@ func escapedAt(name string, at int) (out string) {
 	return out
 }
 
-// misspellings returns names that some reader takes for the name.
+// misspellings returns other names that some JSON reader takes for this name.
 func misspellings(name string) (list []string) {
 	add := func(other string) {
 		if other != name && !slices.Contains(list, other) {
@@ -211,7 +214,7 @@ func TestHarmlessMembersPass(t *testing.T) {
 			r := plainRig(t)
 			for _, more := range harmless {
 				if p.name == "an answer to a question" && (strings.Contains(more, `"x":2`) || strings.Contains(more, `\ud800`)) {
-					continue // an answer must mean the same to every reader as a whole
+					continue // every part of an answer must mean the same to every reader
 				}
 				p.check(r, ","+more)
 			}

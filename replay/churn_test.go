@@ -13,9 +13,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestNoTokenIsWonTwiceWhileTimePasses lets goroutines use tokens, again and
-// again, while others expire and the clock goes back and forth, in a store that
-// is always nearly full.
+// TestNoTokenIsWonTwiceWhileTimePasses lets goroutines use the same tokens again and again,
+// while other tokens expire and the wall clock goes back and forth. The store is nearly full
+// all the time.
 func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 	const tokens, capacity = 20_000, 300
 	s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler), Observer: func(level Level) {
@@ -30,7 +30,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(g, 1))
 			for newest.Load() < tokens {
-				// Token n is issued in second n/10, and lasts 20 to 40.
+				// Token n is issued in second n/10, and lasts 20 to 40 seconds.
 				n := newest.Load() - int64(random.IntN(300))
 				if random.IntN(3) == 0 {
 					n = newest.Add(1)
@@ -64,7 +64,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 	if wins.Load() < tokens/4 || full.Load() == 0 {
 		t.Error("too little happened: the test shows nothing")
 	}
-	// And all of it can end.
+	// When enough time has passed, the store forgets all uses.
 	end := moment{wall: tokens, running: tokens}
 	s.drain(end)
 	check(t, s)

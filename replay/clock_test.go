@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// clocks are two clocks that a test sets.
+// clocks is a store whose wall clock and monotonic clock are set by a test.
 type clocks struct {
 	*SingleProcess
 	moment
@@ -26,28 +26,30 @@ func newClocks(t *testing.T, capacity int) *clocks {
 	return &clocks{SingleProcess: store}
 }
 
-// newShard returns clocks of a store with a single shard, so that a test knows what is in it.
+// newShard returns a store with a single shard, and this shard, so that a test knows in which
+// shard each use is.
 func newShard(capacity int) (*clocks, *shard) {
 	store := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), 1)
 	return &clocks{SingleProcess: store}, &store.shards[0]
 }
 
-// pass lets time pass for both.
+// pass lets time pass on both clocks.
 func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 
-// settle lets the store notice a leap, and a second pass: what is issued from
-// then on is fresh.
+// settle lets the store notice a leap of the clock, and then sets both clocks one second ahead.
+// The store accepts the tokens that are issued after that.
 func (c *clocks) settle() {
 	c.drain(c.moment)
 	c.pass(1)
 }
 
-// drain removes all that is over.
+// drain removes all expired uses.
 func (s *SingleProcess) drain(now moment) {
 	s.removeExpired(now)
 }
 
-// useAt is a token that is issued now and remembered for 12 minutes.
+// useAt returns a use of the token with this number. The token is issued now, and the store
+// must remember its use for 12 minutes.
 func (c *clocks) useAt(token uint64) mcpseal.Use {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
 	u := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
@@ -55,7 +57,8 @@ func (c *clocks) useAt(token uint64) mcpseal.Use {
 	return u
 }
 
-// opens reports whether the boundary would still ask about the token.
+// opens reports whether a boundary would accept the dates of the token, and so ask the store
+// about it.
 func (c *clocks) opens(u mcpseal.Use) bool {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
 	return now.Before(u.Until.Add(-2*time.Minute)) && !u.Issued.After(now.Add(time.Minute))
@@ -88,9 +91,9 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 				u := c.useAt(1)
 				c.mustSpend(t, u, true)
 				jump(c, func() {
-					for i := range uint64(50) { // uses in every part of the store
+					for i := range uint64(50) { // uses in most shards of the store
 						fresh := c.useAt(1000 + i + uint64(c.wall)<<10)
-						fresh.Issued = fresh.Issued.Add(time.Second) // also just after a leap
+						fresh.Issued = fresh.Issued.Add(time.Second) // so that the store accepts the token even just after a leap
 						c.spend(context.Background(), c.moment, fresh)
 					}
 				})
@@ -103,8 +106,9 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten sets it back when the
-// use is over by every clock, to a time when the token opens again.
+// TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten lets a use expire by both clocks, so
+// that the store forgets it. Then it sets the wall clock back to a time at which the token opens
+// again. The store must refuse the token.
 func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	c, _ := newShard(1000)
 	u := c.useAt(1)
@@ -121,7 +125,7 @@ func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	if first, err := c.spend(context.Background(), c.moment, u); first || !errors.Is(err, errSetBack) {
 		t.Fatalf("Spend = %v, %v", first, err)
 	}
-	c.mustSpend(t, c.useAt(3), true) // issued after that, it lasts longer than what was forgotten
+	c.mustSpend(t, c.useAt(3), true) // it expires later than the use that was forgotten
 	c.wall -= 60 * 60
 	fresh := c.useAt(4)
 	fresh.Issued = c.start
@@ -185,7 +189,7 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.wall -= 3600    // and right again
-	c.oldest.Store(0) // or fresh tokens are refused until the clock is there again
+	c.oldest.Store(0) // otherwise the store refuses new tokens until the wall clock has made up the hour
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(100+i), true)
 	}

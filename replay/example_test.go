@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// A server of one process, whose payments must not run twice.
+// This server runs in a single process, and must not run a payment twice.
 func ExampleNewSingleProcess() {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// FuzzSingleProcess issues tokens, presents them and sets the clocks, as the
-// bytes say, four for each step. However that goes, no token is won twice, and
-// no token is refused for want of room that is there.
+// FuzzSingleProcess issues tokens, presents them to a store and sets the clocks. Four bytes of
+// the input decide what each step does. No token may be won twice, and the store may not refuse
+// a token for lack of room while there is room.
 func FuzzSingleProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		const capacity, limit = 20, 2
@@ -25,7 +25,7 @@ func FuzzSingleProcess(f *testing.F) {
 		type issued struct {
 			mcpseal.Use
 			won       bool
-			due, wall int64 // when it is over by each clock, if it was won
+			due, wall int64 // if it was won: when the use expires by the monotonic clock, and by the wall clock
 		}
 		if usersShareCounters(s) {
 			t.Skip("by chance, a user would be refused for another one's tokens")
@@ -33,7 +33,7 @@ func FuzzSingleProcess(f *testing.F) {
 		var tokens []*issued
 		var now moment
 		setBack := false
-		var offset, oldest int64 // what the store should have seen of leaps
+		var offset, oldest int64 // what the store should have noted about leaps of the clock
 		for ; len(steps) >= 4; steps = steps[4:] {
 			op, a, b := steps[0], steps[1], int64(binary.BigEndian.Uint16(steps[2:]))
 			switch op % 8 {
@@ -50,7 +50,7 @@ func FuzzSingleProcess(f *testing.F) {
 				binary.BigEndian.PutUint32(u.Flow[12:], uint32(len(tokens)))
 				u.Owner[0] = a % 16
 				tokens = append(tokens, &issued{Use: u})
-			default: // present one
+			default: // present a token
 				if len(tokens) == 0 {
 					continue
 				}
@@ -63,7 +63,7 @@ func FuzzSingleProcess(f *testing.F) {
 				first, err := s.spend(context.Background(), now, token.Use)
 				held, owned := 0, 0
 				for _, other := range tokens {
-					if now.wall < other.wall { // the store may look at it now, and again later
+					if now.wall < other.wall { // the store may check this use now, and then not again for up to lookAgain seconds
 						other.due = max(other.due, now.running)
 					}
 					if other.won && now.running < other.due+lookAgain {
@@ -108,7 +108,8 @@ func (u *uses) in(bucket int) iter.Seq2[token, entry] {
 	}
 }
 
-// check looks at what must hold between any two uses.
+// check compares the tokens in the buckets with the counts that the store keeps. They must agree
+// between any two calls.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
 	var owned owners
@@ -139,8 +140,8 @@ func check(t *testing.T, s *SingleProcess) {
 	}
 }
 
-// usersShareCounters is true if others share both counters of one of the users of
-// FuzzSingleProcess.
+// usersShareCounters reports whether one of the users of FuzzSingleProcess shares both of its
+// counters with others.
 func usersShareCounters(s *SingleProcess) (yes bool) {
 	users := map[*int32]int{}
 	each := func(f func(a, b *int32)) {

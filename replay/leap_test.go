@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// refuse uses a token that the store must not let pass.
+// refuse presents a token that was issued in the given second. The store must refuse the token
+// with the given error.
 func (c *clocks) refuse(t *testing.T, token uint64, issued int64, want error) {
 	t.Helper()
 	u := c.useAt(token)
@@ -21,8 +22,9 @@ func (c *clocks) refuse(t *testing.T, token uint64, issued int64, want error) {
 	}
 }
 
-// TestAfterALeapOfTheClockOlderTokensAreRefused starts a store while the clock is
-// behind. Tokens of the process before are dated after that start.
+// TestAfterALeapOfTheClockOlderTokensAreRefused starts a store while the wall clock is an hour
+// behind, and then sets the clock right. Tokens of an earlier process are dated after the start
+// of the store, but the store cannot know whether they were used.
 func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
 	for name, first := range map[string]bool{"before the first use": true, "later": false} {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +35,8 @@ func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
 			}
 			c.wall += 3600
 			c.pass(5)
-			c.refuse(t, 2, c.wall-300, errTooOld) // used in the process before
-			c.refuse(t, 3, c.wall, errTooOld)     // within the second
+			c.refuse(t, 2, c.wall-300, errTooOld) // may have been used in an earlier process
+			c.refuse(t, 3, c.wall, errTooOld)     // issued in the second in which the store notices the leap
 			c.pass(1)
 			c.refuse(t, 2, c.wall-300, errTooOld)
 			c.mustSpend(t, c.useAt(4), true)
@@ -52,8 +54,9 @@ func TestWhatWasUsedIsStillRecognisedAfterALeap(t *testing.T) {
 	c.refuse(t, 2, 0, errTooOld)
 }
 
-// TestALeapIsMoreThanAMinute, as the operations page says; a token that was issued
-// before shows which is one.
+// TestALeapIsMoreThanAMinute sets the wall clock ahead, and then presents a token that was
+// issued before. The store refuses it only if the clock is set ahead by more than a minute,
+// as docs/operations.md says.
 func TestALeapIsMoreThanAMinute(t *testing.T) {
 	for _, c := range []struct {
 		ahead int64
@@ -84,8 +87,9 @@ func TestADriftingClockRefusesNobody(t *testing.T) {
 	}
 }
 
-// TestALeapIsSeenFromTheLastUseOn sets the clock back and right again, by less
-// than a leap, and then by more.
+// TestALeapIsSeenFromTheLastUseOn sets the wall clock back and then right again, by less than a
+// leap: the store refuses no token. Then it sets the clock ahead by more than a leap: the store
+// refuses older tokens.
 func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 	c := newClocks(t, 1000)
 	c.wall -= 50
@@ -100,8 +104,8 @@ func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 	c.mustSpend(t, c.useAt(4), true)
 }
 
-// TestNobodyWinsAnOldTokenWhileALeapIsNoticed lets many goroutines be the first to
-// notice it.
+// TestNobodyWinsAnOldTokenWhileALeapIsNoticed presents old tokens from several goroutines just
+// after a leap of the clock. Any of these goroutines can be the first to notice the leap.
 func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
 	for range 3000 {
 		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)}

@@ -31,7 +31,7 @@ func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
 		spend(t, store, use(3, 7, time.Hour), true)
 		refuse(t, store, use(4, 0, time.Hour), replay.ErrFull)
 		time.Sleep(62 * time.Second)
-		refuse(t, store, use(5, 7, time.Hour), replay.ErrOwnerFull) // one expired, none came
+		refuse(t, store, use(5, 7, time.Hour), replay.ErrOwnerFull) // one use has expired, and no use is added
 		if want := []int{1, 2, 3, 2}; !slices.Equal(held, want) {
 			t.Errorf("the observer saw %v, want %v", held, want)
 		}
@@ -89,11 +89,11 @@ func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 		refuse(t, store, use(1000, 0, time.Minute), replay.ErrFull)
 		warnings(1)
 		time.Sleep(32 * time.Second)
-		fill(20, 20*time.Second) // it only fell to 80
+		fill(20, 20*time.Second) // the level had fallen only to 80
 		warnings(1)
 		time.Sleep(32 * time.Second)
-		store.Level()           // removes all that is over
-		fill(3, 10*time.Minute) // it had fallen to 65
+		store.Level()           // removes all expired uses
+		fill(3, 10*time.Minute) // the level had fallen to 65
 		warnings(1)
 		fill(20, 10*time.Minute)
 		warnings(2)
@@ -103,7 +103,8 @@ func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 	})
 }
 
-// Expired uses of other shards are removed before a warning counts them.
+// TestAStoreThatIsHalfFullDoesNotWarn checks that a warning does not count expired uses: the
+// store removes them from all shards first.
 func TestAStoreThatIsHalfFullDoesNotWarn(t *testing.T) {
 	for _, capacity := range []int{40, 100, 1000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -120,7 +121,10 @@ func TestAStoreThatIsHalfFullDoesNotWarn(t *testing.T) {
 	}
 }
 
-// In such a store, a call may find that others have already removed what is over.
+// TestNoUseIsRefusedByAStoreInWhichAllIsOver fills a store, or the share of a user, from many
+// goroutines, lets all uses expire, and repeats this. A goroutine that finds no room may also find
+// nothing to remove, because others have just removed the expired uses. Its token must be accepted
+// all the same.
 func TestNoUseIsRefusedByAStoreInWhichAllIsOver(t *testing.T) {
 	for name, limits := range map[string]struct{ capacity, owner, uses uint64 }{"store": {64, 0, 64}, "user": {640, 7, 64}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -161,7 +165,8 @@ func TestAPanicOfObserverOrLoggerChangesNothing(t *testing.T) {
 	refuse(t, store, use(3, 0, time.Minute), replay.ErrFull)
 }
 
-// TestTheBoundaryLogsWhatToDo reads the record of a token that found no room.
+// TestTheBoundaryLogsWhatToDo checks that the log of the boundary says what to do when a token
+// finds no room in the store.
 func TestTheBoundaryLogsWhatToDo(t *testing.T) {
 	ctx := context.Background()
 	var log bytes.Buffer

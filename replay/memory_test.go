@@ -11,10 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// spread is by how much each use outlasts the one before.
+// spread is how much later each use expires than the use before it.
 const spread = time.Millisecond
 
-// fill uses tokens first to last, each of another user or of one of a few.
+// fill uses the tokens with the numbers from first up to last-1. If everyOwner is true, each
+// token belongs to a user of its own; otherwise the tokens belong to 64 users.
 func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now moment) {
 	t.Helper()
 	issued := s.start.Add(time.Duration(now.wall) * time.Second)
@@ -40,7 +41,7 @@ func heap() int {
 	return int(stats.HeapAlloc)
 }
 
-// TestAUseTakesLessThan100Bytes looks at many levels, so also at those where
+// TestAUseTakesLessThan100Bytes measures the memory at many levels, among them levels at which
 // the tables have just grown.
 func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	for name, everyOwner := range map[string]bool{"every use another user's": true, "few users": false} {
@@ -67,8 +68,8 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	}
 }
 
-// TestAUseTakesLessThan100BytesAtAnyRate has uses come slowly, so that many of them are alone
-// in their second. An empty store is not counted.
+// TestAUseTakesLessThan100BytesAtAnyRate adds uses slowly, so that many buckets hold a single
+// use. The memory of an empty store does not count.
 func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 	for _, rate := range []int{2, 10, 40} { // uses per second, each remembered for 12 minutes
 		c := newClocks(t, 100_000)
@@ -95,8 +96,9 @@ func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 	}
 }
 
-// TestAUseTakesLessThan120BytesWhileOthersExpire comes down from several peaks:
-// a table that has just grown shrinks at other levels than a full one.
+// TestAUseTakesLessThan120BytesWhileOthersExpire fills a store, and measures the memory while
+// the uses expire. It does so from several peaks, because a table that has just grown shrinks at
+// other levels than a full one.
 func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
 	for _, peak := range []int{60_000, 90_000, 120_000} {
 		before := heap()
@@ -132,7 +134,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	fill(t, s, 0, 60_000, true, moment{})
 	full := heap() - before
-	for i := range 3 { // it does not grow from turn to turn either
+	for i := range 3 { // the memory must not grow from turn to turn either
 		now := moment{wall: int64(i+1) * 1000, running: int64(i+1) * 1000}
 		s.drain(now)
 		fill(t, s, 0, 10, true, now)

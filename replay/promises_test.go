@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// use is a token of the user with this number, 0 for nobody.
+// use returns a use of a token by a user. Both are given by their numbers; the user 0 means
+// nobody.
 func use(token, owner uint64, lasts time.Duration) mcpseal.Use {
 	u := mcpseal.Use{Round: 1, Issued: time.Now().Truncate(time.Millisecond), Until: time.Now().Add(lasts)}
 	binary.BigEndian.PutUint64(u.Flow[8:], token)
@@ -215,7 +216,7 @@ func TestTheBoundIsExactUnderRaces(t *testing.T) {
 					t.Fatalf("token %d was won %d times", i, n)
 				}
 			}
-			// One more token than fits, from everywhere.
+			// The store is full now, and refuses one more token from each goroutine.
 			for g := range uint64(goroutines) {
 				group.Go(func() { refuse(t, store, use(round<<32|1<<20|g, 0, time.Minute), replay.ErrFull) })
 			}
@@ -257,8 +258,8 @@ func TestRacesForTheLastPlaces(t *testing.T) {
 	}
 }
 
-// TestExpiredUsesMakeRoomWhereverTheyAre lets one use expire a minute, in
-// whatever part of a full store it is.
+// TestExpiredUsesMakeRoomWhereverTheyAre fills a store, and lets one use expire every minute.
+// Each time there is room for one more token, whatever shard the expired use was in.
 func TestExpiredUsesMakeRoomWhereverTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore(t, replay.Config{Capacity: 100})

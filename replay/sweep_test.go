@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestOneUseDoesNotPayForAllThatExpired counts what one use removes.
+// TestOneUseDoesNotPayForAllThatExpired checks that a use removes only as many expired uses as the
+// constant budget allows, and leaves the rest to the uses that follow.
 func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	const claims = 10_000
 	c, _ := newShard(2 * claims)
@@ -34,8 +35,9 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	check(t, c.SingleProcess)
 }
 
-// TestOneUseDoesNotLookAtAllThatWait counts the uses that are put off, after
-// the clock was set back.
+// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back, so that uses that have expired by
+// the monotonic clock wait for the wall clock. It checks that a use looks only at as many of them
+// as the constant budget allows.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c, s := newShard(2 * claims)
@@ -64,8 +66,9 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind has more wait for the wall clock than a sweep can cope with:
-// they are due again before all were looked at, and some among them have expired.
+// TestNothingIsLeftBehind lets so many uses wait for the wall clock that the sweeps cannot keep
+// up: uses are due again before all were looked at. A few of them have expired by both clocks,
+// and the sweeps must remove all of these.
 func TestNothingIsLeftBehind(t *testing.T) {
 	c, s := newShard(100_000)
 	for i := range uint64(20_000) {
@@ -93,8 +96,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRoomIsFoundBehindUsesThatWait fills a store with uses that wait for a clock. Only one of
-// them, in the last shard, does not wait.
+// TestRoomIsFoundBehindUsesThatWait fills a store with uses that wait for the wall clock. Only
+// one use, in the last shard, has expired by both clocks. The store must find it, and accept one
+// more token.
 func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	const capacity = 1000
 	c := newClocks(t, capacity)
@@ -114,7 +118,9 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
 
-// TestAUserIsNotRefusedForWhatIsOverBehindOthers has much that expired before what the user holds.
+// TestAUserIsNotRefusedForWhatIsOverBehindOthers adds many uses of other users, fills the share
+// of one user, and lets all uses expire. The store sweeps those of the other users first. It must
+// go on to those of the user, and accept one more token.
 func TestAUserIsNotRefusedForWhatIsOverBehindOthers(t *testing.T) {
 	const capacity = 100_000
 	c, n := newClocks(t, capacity), uint64(0)
@@ -135,7 +141,8 @@ func TestAUserIsNotRefusedForWhatIsOverBehindOthers(t *testing.T) {
 	c.mustSpend(t, u, true)
 }
 
-// TestAUserIsNotRefusedForWhatIsOver has all that a user holds expire.
+// TestAUserIsNotRefusedForWhatIsOver fills the share of a user, and lets all uses expire. The
+// store must accept one more token of the user.
 func TestAUserIsNotRefusedForWhatIsOver(t *testing.T) {
 	const capacity = 10_000
 	c := newClocks(t, capacity)
@@ -150,8 +157,8 @@ func TestAUserIsNotRefusedForWhatIsOver(t *testing.T) {
 	c.mustSpend(t, u, true)
 }
 
-// TestNoUseIsRefusedWhileOthersMakeRoom lets many goroutines find a store full
-// of what is over.
+// TestNoUseIsRefusedWhileOthersMakeRoom fills a store and lets all uses expire. Then many
+// goroutines use new tokens at once.
 func TestNoUseIsRefusedWhileOthersMakeRoom(t *testing.T) {
 	const capacity, goroutines = 512, 32
 	for turn := range uint64(50) {

@@ -99,7 +99,8 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 	}
 }
 
-// TestTheNextCursorIsForWhatArrived changes the arguments in place on the page.
+// TestTheNextCursorIsForWhatArrived changes the arguments in place between Open and Next. The next
+// cursor is still bound to the arguments that arrived.
 func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 	issuer, err := NewIssuer(testKey, Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -133,7 +134,8 @@ func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 	}
 }
 
-// TestAForgedCursorBuysNoDigest gives arguments that have none.
+// TestAForgedCursorBuysNoDigest opens cursors with arguments that have no digest. A forged cursor is
+// rejected for its signature, so Open looks at the cursor before it digests the arguments.
 func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	issuer, err := NewIssuer(testKey, Options{})
 	if err != nil {

@@ -223,7 +223,8 @@ func TestTheKeyDoesNotPrint(t *testing.T) {
 	}
 }
 
-// FuzzCursor feeds the decoder texts, and bodies that a key holder made.
+// FuzzCursor verifies arbitrary texts, and cursors with an arbitrary body. Only somebody with the
+// key can make such cursors.
 func FuzzCursor(f *testing.F) {
 	i, err := NewIssuer(testKey, Options{})
 	if err != nil {

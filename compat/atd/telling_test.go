@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// logged makes cursors and what they write to the log.
+// logged returns an issuer of cursors and its log.
 func logged(t *testing.T, session []byte) (*Issuer, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
@@ -55,7 +55,8 @@ func TestWhatTheseCursorsDoNotProtectIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestServicesOfOneKeyAreKeptApartByTheirSessionAlone: no audience is in these cursors.
+// TestServicesOfOneKeyAreKeptApartByTheirSessionAlone checks that services with the same key refuse
+// each other's cursors only if their sessions differ, because these cursors hold no audience.
 func TestServicesOfOneKeyAreKeptApartByTheirSessionAlone(t *testing.T) {
 	issue := func(session []byte) string {
 		i, _ := logged(t, session)

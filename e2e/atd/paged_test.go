@@ -1,4 +1,4 @@
-// Package atd_test pages through a tool with the cursors of the ATD runtime.
+// Package atd_test pages through the results of a tool with the cursors of the ATD runtime.
 package atd_test
 
 import (
@@ -18,7 +18,7 @@ type arguments struct {
 	Prefix string `json:"prefix"`
 }
 
-// listRows returns one row a page.
+// listRows returns one row per page.
 func listRows(_ context.Context, _ *mcp.CallToolRequest, in arguments, after *int) ([]string, *int, error) {
 	next := 1
 	if after != nil {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// image is what an OCI archive has.
+// image is the image in an OCI archive.
 type image struct {
 	Architecture, OS string
 	Config           struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
 )
 
-// operate runs the command as an operator does, in a folder.
+// operate runs the command mcpseal in a folder, as an operator does, and returns what it prints.
 func operate(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	name, err := mcpseal()
@@ -29,7 +29,7 @@ func operate(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// newKeys returns a new file of keys.
+// newKeys returns the text of a new file of keys.
 func newKeys(t *testing.T) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,8 +74,8 @@ func TestTheCommandAcceptsTheSettingsOfTheManifests(t *testing.T) {
 	}
 }
 
-// TestThePageNamesWhatTheManifestsHave reads the commands of docs/kubernetes.md, and runs those
-// that work on the file of keys.
+// TestThePageNamesWhatTheManifestsHave checks that docs/kubernetes.md names what the manifests
+// have. It also runs the commands of the page that work on the file of keys.
 func TestThePageNamesWhatTheManifestsHave(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubernetes.md"))
 	must(t, err)

@@ -60,7 +60,7 @@ func (c *client) deploy(state string, round int) (status int, message, next stri
 		return 0, "", "", err
 	}
 	message = string(text)
-	if at := strings.LastIndex(message, "data: "); at >= 0 { // an event
+	if at := strings.LastIndex(message, "data: "); at >= 0 { // the message is in an event
 		message = strings.TrimSpace(message[at+len("data: "):])
 	}
 	var answer struct{ Result struct{ RequestState string } }

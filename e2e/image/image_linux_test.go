@@ -82,7 +82,8 @@ func TestTheImageRunsTheBinaryAsAUserWithoutRights(t *testing.T) {
 	}
 }
 
-// root is the root folder of a container. Its user owns nothing in it, so nothing can be written.
+// root is the root folder of a container. The user of the container owns nothing in the folder, so
+// nothing can be written there.
 type root string
 
 // unpack returns a root folder with the files of the image and nothing else.
@@ -131,7 +132,7 @@ func (r root) run(t *testing.T, args ...string) string {
 type process struct {
 	cmd  *exec.Cmd
 	log  lockedBuffer
-	stop func() error // as Kubernetes does it
+	stop func() error // ends the proxy as Kubernetes does
 }
 
 // lockedBuffer is a buffer that one goroutine may write to and another read.
@@ -174,7 +175,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// answers waits until GET of an address is answered with 200.
+// answers waits until a GET request to an address is answered with 200.
 func (p *process) answers(t *testing.T, address string) {
 	t.Helper()
 	eventually(t, address+" answers", func() bool {
@@ -196,12 +197,13 @@ func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) 
 	}
 }
 
-// leaky serves the tools of the package release, without any protection, where the manifests
-// have the server.
+// leaky serves the tools of the package release, without any protection, at the address at which
+// the manifests expect the server.
 func leaky(t *testing.T) {
 	t.Helper()
 	server := release.NewServer()
-	// The SDK refuses the name release-server on loopback, where no Service leads.
+	// In this test, the name release-server leads to loopback, where the SDK refuses such a name by
+	// default. In a cluster, it leads to a Service.
 	options := &gosdk.HandlerOptions{HTTP: mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}}
 	serve(t, "127.0.0.1:9000", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, options), "", "")
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// issuer signs access tokens. It is the handler of its own documents.
+// issuer signs access tokens. As a handler, it serves its own configuration and its public key.
 type issuer struct {
 	name string // its URL
 	key  *ecdsa.PrivateKey
@@ -80,8 +80,8 @@ func (a *authority) issue(t *testing.T, host string) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-// certificate makes a certificate that the authority signs, or that signs itself if the authority
-// has none yet.
+// certificate makes a certificate and its key. The authority signs the certificate. If the
+// authority has no certificate yet, the new certificate is signed with its own key.
 func certificate(t *testing.T, template *x509.Certificate, by *authority) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,7 +11,7 @@ const imageVariable = "MCPSEAL_IMAGE"
 
 var temporary []string // folders to remove at the end
 
-// prepare makes the network ready in which the image is tested.
+// prepare sets up the network in which the image is tested.
 var prepare = func() error { return nil }
 
 func TestMain(m *testing.M) {

@@ -1,5 +1,5 @@
-// Package image_test holds the container image, and the manifests that run it on Kubernetes, to
-// what their comments and docs/kubernetes.md say.
+// Package image_test checks that the container image, and the manifests that run it on Kubernetes,
+// do what their comments and docs/kubernetes.md say.
 //
 // The tests of the manifests always run. The tests of the image need root and Linux; e2e/image/run
 // builds the image and runs them.
@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// manifests are the files in deploy/kubernetes.
+// manifests are the files in deploy/kubernetes that run the proxy.
 var manifests = []string{"proxy-sidecar.yaml", "proxy-deployment.yaml"}
 
 func readManifest(t *testing.T, name string) []byte {
@@ -29,7 +29,7 @@ func readManifest(t *testing.T, name string) []byte {
 	return text
 }
 
-// cluster is what a manifest makes.
+// cluster has the objects that a manifest makes.
 type cluster struct {
 	configMaps  []configMap
 	deployments []deployment
@@ -146,8 +146,8 @@ type networkPolicy struct {
 	}
 }
 
-// parse reads a manifest. Whether every field exists in Kubernetes is for the schemas to say, in
-// e2e/image/run.
+// parse reads a manifest. It does not check whether Kubernetes knows every field: e2e/image/run
+// does that, with the schemas of Kubernetes.
 func parse(text []byte) (*cluster, error) {
 	c := &cluster{kinds: make(map[string]int)}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -158,7 +158,7 @@ func parse(text []byte) (*cluster, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		asJSON, err := json.Marshal(document) // to decode by the names of the fields, without tags
+		asJSON, err := json.Marshal(document) // so that struct fields need no tags
 		if err != nil {
 			return nil, err
 		}

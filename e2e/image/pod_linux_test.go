@@ -21,8 +21,8 @@ type runningPod struct {
 }
 
 // startPod starts the proxy of a manifest as Kubernetes would: with its arguments, variables, user
-// and volumes. contents has the files of secrets and config maps that are not in the manifest.
-// The arguments more come last.
+// and volumes. The parameter contents has the files of secrets and config maps that are not in the
+// manifest. The parameter more has further arguments, which come last.
 func startPod(t *testing.T, manifest string, contents map[string]map[string]string, more ...string) *runningPod {
 	t.Helper()
 	c, err := parse(readManifest(t, manifest))
@@ -53,8 +53,9 @@ func startPod(t *testing.T, manifest string, contents map[string]map[string]stri
 	return p
 }
 
-// mount writes a volume as the kubelet does: the files are in a folder with a new name, to which
-// the link ..data leads, and through it a link for each file. An update swaps that one link.
+// mount writes a volume as the kubelet does. The files are in a folder with a new name, and the
+// link ..data leads to this folder. For each file, there is a link that leads through ..data. An
+// update replaces only the link ..data.
 func (p *runningPod) mount(t *testing.T, at string, v volume, files map[string]string) {
 	t.Helper()
 	if len(files) == 0 {
@@ -106,7 +107,7 @@ func TestTheSidecarServesAndFollowsItsSecret(t *testing.T) {
 	listed := operate(t, dir, "keys", "new", "keys")
 	text, err := os.ReadFile(keys)
 	must(t, err)
-	// The test is the gateway, and on loopback.
+	// The test takes the place of the gateway, and its requests come from loopback.
 	p := startPod(t, "proxy-sidecar.yaml", map[string]map[string]string{"mcpseal-keys": {"keys": string(text)}}, "--trust", "127.0.0.1/32", "--drain-delay", "0s")
 	if warnings := p.warnings(); len(warnings) != 1 || !strings.Contains(warnings[0], "speaks plain HTTP") {
 		t.Errorf("the log warns: %q", warnings)

@@ -19,9 +19,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const user = 65532 // of the image
+const user = 65532 // the user and the group of the image
 
-// mcpseal returns the name of the command: that of the image, or one that is built here.
+// mcpseal returns the path of the command mcpseal. If there is an image to test, it is the command
+// of the image. Otherwise it is built here.
 var mcpseal = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "mcpseal")
 	if err != nil {
@@ -115,8 +116,8 @@ func mistakes(text []byte, flags map[string]bool) []string {
 	return r.wrong
 }
 
-// selects reports whether a selector selects what has the labels. An empty one selects all, which
-// is never meant here.
+// selects reports whether a selector selects objects with these labels. For an empty selector,
+// which selects everything, it returns false: no manifest should have one.
 func selects(selector, labels map[string]string) bool {
 	for name, value := range selector {
 		if labels[name] != value {
@@ -126,7 +127,8 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// command checks the arguments, the variables, and that the settings are where the arguments say.
+// command checks the arguments and the variables of the proxy, and that its settings are where
+// the arguments say.
 func (r *review) command() {
 	r.want(r.proxy.Image == "mcpseal:0.1.0", "the image %q is not the one that docs/kubernetes.md builds", r.proxy.Image)
 	r.want(r.proxy.Command == nil, "the image has an entrypoint; a command replaces it")
@@ -154,7 +156,7 @@ func (r *review) command() {
 	for name := range r.settings {
 		r.want(r.flags[name], "there is no setting %s", name)
 	}
-	allowed := []string{"GOMEMLIMIT"} // of the Go runtime
+	allowed := []string{"GOMEMLIMIT"} // the Go runtime reads it
 	for _, name := range []string{"keys-env", "redis-env"} {
 		if variable, ok := r.settings[name].(string); ok {
 			allowed = append(allowed, variable)
@@ -303,7 +305,8 @@ func (r *review) end() {
 	}
 }
 
-// network checks that only the proxy reaches the server, and who reaches the proxy.
+// network checks that only the proxy can reach the server, and that not everyone can reach the
+// ports of the proxy that need protection.
 func (r *review) network() {
 	text, _ := r.settings["upstream"].(string)
 	upstream, err := url.Parse(text)

@@ -1,5 +1,6 @@
-// Package modules_test holds the modules of the repository to what a user may rely
-// on: that versions of them can be mixed, and that the root brings nothing along.
+// Package modules_test checks what users of the modules in this repository may rely on: among
+// other things, that they can mix versions of the modules, and that the root module has no
+// dependencies.
 package modules_test
 
 import (
@@ -16,7 +17,8 @@ import (
 	"testing"
 )
 
-// goCommand runs the go command in a folder of the repository.
+// goCommand runs the go command in a folder of the repository. The parameter workspace is the
+// value of GOWORK.
 func goCommand(t *testing.T, dir, workspace string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -40,7 +42,7 @@ func workspace(t *testing.T) string {
 	return path
 }
 
-// pkg is what the go command says of a package.
+// pkg is what the go command says about a package.
 type pkg struct {
 	ImportPath, Name, Dir              string
 	Module                             struct{ Path string }
@@ -68,8 +70,8 @@ func packages(t *testing.T) (all []pkg) {
 	}
 }
 
-// libraries are the modules that others import. A module whose root is a command is
-// a program, and so is one without a package to import.
+// libraries returns the paths of the modules that others import. A module is not a library if
+// its root package is a command, or if it has no package to import.
 func libraries(all []pkg) map[string]bool {
 	found := make(map[string]bool)
 	for _, p := range all {
@@ -87,7 +89,7 @@ func libraries(all []pkg) map[string]bool {
 
 func TestNoLibraryImportsTheInternalsOfAnotherModule(t *testing.T) {
 	all := packages(t)
-	owner := make(map[string]string) // of each internal package
+	owner := make(map[string]string) // the module of each internal package
 	for _, p := range all {
 		if p.isInternal() {
 			owner[p.ImportPath] = p.Module.Path
@@ -109,7 +111,7 @@ func TestNoLibraryImportsTheInternalsOfAnotherModule(t *testing.T) {
 	}
 }
 
-// modFile is what the go command says of a go.mod.
+// modFile is what the go command says about a go.mod.
 type modFile struct {
 	Module  struct{ Path string }
 	Go      string
@@ -134,8 +136,8 @@ func TestTheRootModuleRequiresNothing(t *testing.T) {
 	}
 }
 
-// TestEveryModuleStaysAtTheOldestGo: a module needs the root's version of Go, or the
-// newest that something it requires needs.
+// TestEveryModuleStaysAtTheOldestGo checks that each module asks for the version of Go that the
+// root module asks for, or for a newer one only if a module that it requires needs that.
 func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	root := readModFile(t, ".")
 	var work struct{ Use []struct{ DiskPath string } }
@@ -164,8 +166,8 @@ func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	}
 }
 
-// TestLibrariesWithoutMCPGoStayAtTheRootsGo: mcp-go needs a newer Go than the root does.
-// Only those who use it must pay for that.
+// TestLibrariesWithoutMCPGoStayAtTheRootsGo checks the modules that do not use mcp-go. mcp-go
+// needs a newer Go than the root module does, and only the users of mcp-go should need that Go.
 func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
 	root := readModFile(t, ".")
 	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "otelseal", "cmd/mcpseal"} {
@@ -175,13 +177,13 @@ func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
 	}
 }
 
-// TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry: whoever uses otelseal chooses the SDK and the
-// exporter. So neither the module nor its tests may bring one along.
+// TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry checks that neither otelseal nor its tests depend on
+// an SDK or an exporter. The users of otelseal choose these.
 func TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry(t *testing.T) {
 	root := readModFile(t, ".").Module.Path
 	const api = "go.opentelemetry.io/otel"
 	direct := map[string]bool{root: true, api: true, api + "/metric": true, api + "/trace": true}
-	indirect := map[string]bool{ // of the API itself
+	indirect := map[string]bool{ // dependencies of the API itself
 		"github.com/cespare/xxhash/v2": true, "github.com/go-logr/logr": true, "github.com/go-logr/stdr": true, "go.opentelemetry.io/auto/sdk": true,
 	}
 	file := readModFile(t, "otelseal")

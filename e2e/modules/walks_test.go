@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestEveryWalkNamesFilesThatExist: docs/design.md has a line for each file that a
-// request comes to. None returns to a file that it has left, but on its way out.
+// TestEveryWalkNamesFilesThatExist reads the walks in docs/design.md. A walk has a line for each
+// file that a request passes through. Each file must exist, and no walk may return to an earlier
+// file, except on the way out.
 func TestEveryWalkNamesFilesThatExist(t *testing.T) {
 	page, err := os.ReadFile("../../docs/design.md")
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 
 const committed = "../../docs/proof/index.html"
 
-// TestTheProofIsWhatANewRunWrites also holds both verdicts: what must get through without the
-// line, and that nothing does with it.
+// TestTheProofIsWhatANewRunWrites compares docs/proof/index.html with the page that a new run
+// writes. It also checks both verdicts: many attacks get through without the line that protects the
+// server, and none gets through with it.
 func TestTheProofIsWhatANewRunWrites(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("it waits until a token expires, and the tests without -short and without the race detector do that")

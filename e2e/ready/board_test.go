@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// board is what matters of a board of Grafana.
+// board has the parts of a board of Grafana that the tests check.
 type board struct {
 	Title, UID    string
 	SchemaVersion int
@@ -42,7 +42,7 @@ var (
 	values    = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 )
 
-// boardMistakes returns what is wrong with a board, and all its expressions.
+// boardMistakes returns what is wrong with a board, and all expressions of the board.
 func boardMistakes(text string, m metrics) (wrong, exprs []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var b board
@@ -136,7 +136,7 @@ func TestTheBoardUsesWhatTheCodeExports(t *testing.T) {
 	for _, w := range wrong {
 		t.Error(w)
 	}
-	for name := range m { // all metrics of our own are there
+	for name := range m { // the board shows every metric of mcpseal
 		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
 		if strings.HasPrefix(name, "mcpseal_") && !strings.Contains(text, base) {
 			t.Errorf("no panel shows %s", name)
@@ -168,7 +168,8 @@ func TestTheBoardUsesWhatTheCodeExports(t *testing.T) {
 	}
 }
 
-// TestPromtoolParsesTheBoard: promtool reads the expressions of the board as rules.
+// TestPromtoolParsesTheBoard writes the expressions of the board to a file of rules, and lets
+// promtool check them.
 func TestPromtoolParsesTheBoard(t *testing.T) {
 	promtool := tool(t, "MCPSEAL_PROMTOOL", "promtool")
 	_, exprs := boardMistakes(deployed(t, "grafana/mcpseal.json"), metrics{})

@@ -28,7 +28,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// metrics has the values of each label of each metric.
+// metrics has, for each metric and each of its labels, the values of the label.
 type metrics map[string]map[string]map[string]bool
 
 var (
@@ -36,7 +36,7 @@ var (
 	labelPair  = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"`)
 )
 
-// add adds what a process serves to Prometheus.
+// add adds the metrics in a text that a process serves for Prometheus.
 func (m metrics) add(text string) {
 	for line := range strings.Lines(text) {
 		match := seriesLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -52,7 +52,7 @@ func (m metrics) add(text string) {
 	}
 }
 
-// label returns the values of a label, to add some.
+// label returns the values of a label, as a set to which the caller can add.
 func (m metrics) label(metric, name string) map[string]bool {
 	if m[metric][name] == nil {
 		m[metric][name] = make(map[string]bool)
@@ -66,7 +66,7 @@ func exported(t *testing.T) metrics {
 	m := make(metrics)
 	m.add(ofServer(t))
 	m.add(ofProxy(t))
-	// Prometheus itself adds a metric, and two labels to every series.
+	// Prometheus itself adds a metric with the name up, and two labels to every series.
 	m["up"] = make(map[string]map[string]bool)
 	for name := range m {
 		m.label(name, "job")["release"] = true
@@ -78,7 +78,7 @@ func exported(t *testing.T) metrics {
 	return m
 }
 
-// answer is what a store answers.
+// answer is a store that always gives this answer.
 type answer struct {
 	first bool
 	err   error
@@ -118,7 +118,7 @@ func ofServer(t *testing.T) string {
 	return recorder.Body.String()
 }
 
-// newUpstream serves an MCP server to which a proxy can lead.
+// newUpstream starts an MCP server that can stand behind a proxy, and returns its URL.
 func newUpstream(t *testing.T) string {
 	t.Helper()
 	server := release.NewServer()
@@ -143,7 +143,7 @@ func ofProxy(t *testing.T) string {
 		cmd.Wait()
 	}()
 	lines := bufio.NewReader(out)
-	var served [2]string // for operators, and for clients
+	var served [2]string // the address for operators, and that for clients
 	for i := range served {
 		line, err := lines.ReadString('\n')
 		must(t, err)

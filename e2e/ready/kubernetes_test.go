@@ -20,7 +20,8 @@ import (
 // object is a document of a manifest, or a part of one.
 type object map[string]any
 
-// at returns what is at a path such as spec.ports.0.name, or nil. A colon in it is a dot in a name.
+// at returns the value at a path such as spec.ports.0.name, or nil. A colon in the path stands for
+// a dot in a name.
 func (o object) at(path string) any {
 	var here any = map[string]any(o)
 	for name := range strings.SplitSeq(path, ".") {
@@ -65,7 +66,7 @@ func (o object) list(path string) (all []object) {
 	return all
 }
 
-// named returns the entry of a list that has a name.
+// named returns the entry of a list that has the given name.
 func (o object) named(list, name string) object {
 	for _, one := range o.list(list) {
 		if one.text("name") == name {
@@ -75,12 +76,12 @@ func (o object) named(list, name string) object {
 	return nil
 }
 
-// manifest is a file in deploy/kubernetes: what runs there, and what belongs to it.
+// manifest is a file in deploy/kubernetes, with a workload and the objects that belong to it.
 type manifest struct {
 	text      string
 	objects   map[string][]object // by kind
 	workload  object              // the Deployment or StatefulSet
-	pod       object              // its spec
+	pod       object              // the spec of its pods
 	container object
 	wrong     []string
 }
@@ -104,7 +105,7 @@ func readManifest(text, kind string) *manifest {
 		if err != nil {
 			break
 		}
-		asJSON, err := json.Marshal(document) // so that a number has one type
+		asJSON, err := json.Marshal(document) // so that all numbers have the same type
 		m.want(err == nil, "not JSON: %v", err)
 		var o object
 		m.want(json.Unmarshal(asJSON, &o) == nil, "not an object")
@@ -156,7 +157,7 @@ func (m *manifest) port(name any) int {
 	return 0
 }
 
-// common checks what holds for every workload.
+// common checks what must hold for every workload.
 func (m *manifest) common(uid int) {
 	m.want(len(m.objects["Secret"]) == 0, "a secret does not belong into a file that is checked in")
 	m.selects("workload", m.workload.object("spec.selector.matchLabels"))
@@ -174,7 +175,7 @@ func (m *manifest) common(uid int) {
 	for _, probe := range []string{"livenessProbe", "readinessProbe"} {
 		m.want(m.container.at(probe+".tcpSocket.port") == m.container.at("ports.0.name"), "the %s does not ask the first port", probe)
 	}
-	get := func(name string) any { // the container's own wins
+	get := func(name string) any { // the setting of the container comes before that of the pod
 		if own := m.container.at("securityContext." + name); own != nil {
 			return own
 		}
@@ -197,7 +198,7 @@ func (m *manifest) common(uid int) {
 	}
 }
 
-// redisSecret is what the commands at the top of redis.yaml make.
+// redisSecret is the secret that the commands at the top of redis.yaml make.
 type redisSecret struct{ name, acl, url string }
 
 func (m *manifest) secret(password string) (s redisSecret) {
@@ -275,8 +276,8 @@ func reviewServer(text string, redis *manifest) *manifest {
 	m.want(m.workload.at("spec.strategy.rollingUpdate.maxUnavailable") == float64(0), "an update takes replicas away")
 	m.want(m.container.text("image") == "release-server:1.0.0", "the image has another name")
 
-	// The comment says what the server reads and where it listens, and TestAServerWithTheseManifests
-	// does that.
+	// The comment in server.yaml says what the server reads and where it listens.
+	// TestAServerWithTheseManifestsHasKeysAndSingleUse opens the keys and the store as it says.
 	read := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`os\.Getenv\("(\w+)"\)`).FindAllStringSubmatch(text, -1) {
 		read[match[1]] = true

@@ -1,8 +1,8 @@
-// Package ready_test holds the files in deploy that one loads as they are — alerts, a board,
-// manifests, a unit of systemd — to what the code exports and accepts.
+// Package ready_test checks the files in deploy that users load as they are: alerts, a board,
+// manifests and a unit of systemd. They must fit what the code exports and accepts.
 //
-// Some tests need promtool, redis-server or systemd-analyze, and are skipped without it.
-// e2e/ready/run installs all three, and lets no test be skipped.
+// Some tests need promtool, redis-server or systemd-analyze. They are skipped without the program.
+// e2e/ready/run installs all three, and fails if a test is skipped.
 package ready_test
 
 import (
@@ -21,7 +21,7 @@ import (
 
 var temporary string // a folder that is removed at the end
 
-// quiet is a log of the client of Redis that nobody reads.
+// quiet is a logger for the client of Redis. It writes nothing.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
@@ -79,8 +79,8 @@ func newKeys(t *testing.T, name string) {
 	}
 }
 
-// tool returns the name of a program, which a variable may tell. The test is skipped if there is
-// no such program.
+// tool returns the path of a program. The given environment variable can name another program
+// instead. The test is skipped if there is no such program.
 func tool(t *testing.T, variable, name string) string {
 	t.Helper()
 	if other := os.Getenv(variable); other != "" {
@@ -93,7 +93,7 @@ func tool(t *testing.T, variable, name string) string {
 	return path
 }
 
-// notice fails unless one of the texts in wrong contains what is wanted.
+// notice fails the test unless one of the mistakes that were found contains the wanted text.
 func notice(t *testing.T, what string, wrong []string, want string) {
 	t.Helper()
 	if !slices.ContainsFunc(wrong, func(w string) bool { return strings.Contains(w, want) }) {
@@ -101,7 +101,7 @@ func notice(t *testing.T, what string, wrong []string, want string) {
 	}
 }
 
-// replaced returns a text with a mistake in it.
+// replaced returns a text in which one part is replaced. The part must be there.
 func replaced(t *testing.T, text, old, new string) string {
 	t.Helper()
 	changed := strings.Replace(text, old, new, 1)

@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// warnings keeps the messages of warnings and errors.
+// warnings is a log handler that keeps the messages of warnings and errors.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -52,7 +52,7 @@ type redisProcess struct {
 }
 
 // startRedis starts a Redis with the settings and the users of redis.yaml. Only the folders and
-// the port are others.
+// the address differ.
 func startRedis(t *testing.T, server, text string) *redisProcess {
 	t.Helper()
 	m := readManifest(text, "StatefulSet")
@@ -111,8 +111,9 @@ func (r *redisProcess) client(t *testing.T) *redis.Client {
 	return client
 }
 
-// open opens the store as a second process does, and returns its warnings. The first process with
-// a new Redis gets one more, because that Redis knows no tokens yet.
+// open opens the store twice, as two processes would, and returns the second store and its
+// warnings. The first process that uses a new Redis gets one more warning, because that Redis knows
+// no tokens yet.
 func (r *redisProcess) open(t *testing.T) (store *redisreplay.Store, log *warnings, err error) {
 	t.Helper()
 	for range 2 {
@@ -142,7 +143,7 @@ func TestTheStoreAcceptsTheRedisOfTheManifestWithoutAWarning(t *testing.T) {
 			t.Errorf("%s: %v, %q", server, err, log.list())
 		}
 	}
-	// Each setting and each right is needed.
+	// Each of these settings and rights is needed: without it, the store returns an error or warns.
 	for _, c := range []struct{ old, new, refused, warned string }{
 		{"maxmemory-policy noeviction", "maxmemory-policy allkeys-lru", "evicts keys", ""},
 		{"appendonly yes", "appendonly no", "", "may forget used tokens"},
@@ -171,7 +172,7 @@ func TestARestartOfTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 		r := startRedis(t, server, deployed(t, "kubernetes/redis.yaml"))
 		store, _, err := r.open(t)
 		must(t, err)
-		time.Sleep(20 * time.Millisecond) // a new Redis refuses tokens that are older than itself
+		time.Sleep(20 * time.Millisecond) // the store refuses tokens that are older than a new Redis
 		use := func(flow byte) seal.Use {
 			now := time.Now()
 			return seal.Use{Flow: [16]byte{flow}, Round: 1, Issued: now, Until: now.Add(10 * time.Minute)}
@@ -197,13 +198,15 @@ func TestARestartOfTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestAServerWithTheseManifestsHasKeysAndSingleUse does what the comment in server.yaml says.
+// TestAServerWithTheseManifestsHasKeysAndSingleUse opens the keys and the store as the comment in
+// server.yaml says. A boundary with both must accept a token only once.
 func TestAServerWithTheseManifestsHasKeysAndSingleUse(t *testing.T) {
 	r := startRedis(t, redisServers(t)[0], deployed(t, "kubernetes/redis.yaml"))
 	store, log, err := r.open(t)
 	must(t, err)
-	time.Sleep(20 * time.Millisecond) // a new Redis refuses tokens that are older than itself
-	// A secret as the kubelet mounts it: the file is a link into a folder, which is a link too.
+	time.Sleep(20 * time.Millisecond) // the store refuses tokens that are older than a new Redis
+	// Write a secret as the kubelet mounts it: the file is a link that leads through ..data, which
+	// is a link to a folder.
 	m := readManifest(deployed(t, "kubernetes/server.yaml"), "Deployment")
 	file := filepath.Join(t.TempDir(), filepath.FromSlash(m.container.named("env", "KEYS_FILE").text("value")))
 	folder, version := filepath.Dir(file), "..2026_11_16"

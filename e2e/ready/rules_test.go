@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleFile is a file of rules.
+// ruleFile is a file of rules for Prometheus.
 type ruleFile struct {
 	Groups []struct {
 		Name  string
@@ -27,10 +27,10 @@ type rule struct {
 	Labels, Annotations      map[string]string
 }
 
-// rules has the rules of both files, and what they have in common with the code.
+// rules has the rules of both files, and the metrics that these rules can use.
 type rules struct {
 	recorded, alerts []rule
-	metrics          metrics // also those that are recorded
+	metrics          metrics // of the code and of the recording rules
 }
 
 // readRules reads the two files of rules.
@@ -51,7 +51,7 @@ func readRules(recording, alerts string, m metrics) (r rules, wrong []string) {
 	for _, one := range r.recorded {
 		q := parse(one.Expr)
 		labels := make(map[string]map[string]bool)
-		for _, label := range q.labels { // has the values that it has in the metrics
+		for _, label := range q.labels { // in what is recorded, the label has the same values as in the metrics
 			labels[label] = make(map[string]bool)
 			for _, s := range q.selectors {
 				maps.Copy(labels[label], m[s.metric][label])
@@ -144,9 +144,10 @@ func (r rules) watched() (names, values map[string]bool) {
 	return names, values
 }
 
-// missing returns what docs/telemetry.md says to raise an alert on, and no alert looks at.
+// missing compares the alerts with docs/telemetry.md, which says on which metrics and values to
+// raise an alert. It returns those that no alert looks at.
 func (r rules) missing(page string) (wrong []string) {
-	prometheus := make(map[string]string) // the name of a metric there
+	prometheus := make(map[string]string) // the name of each metric in Prometheus
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z._]+)` \\| `([a-z_]+)` \\| (?:counter|histogram|gauge) ").FindAllStringSubmatch(page, -1) {
 		prometheus[row[1]] = row[2]
 	}
@@ -189,7 +190,7 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	for _, w := range all(recording, alerts, string(telemetry)) {
 		t.Error(w)
 	}
-	// One mistake after another, so that every comparison is seen to fail.
+	// Make one mistake after another, to show that every comparison can fail.
 	for _, c := range []struct{ old, new, want string }{
 		{"mcpseal_store_held / ", "mcpseal_store_hold / ", "there is no metric mcpseal_store_hold"},
 		{"mcpseal_operations_total{error_type!=", "mcpseal_operations_total{reason!=", "mcpseal_operations_total has no label reason"},
@@ -221,8 +222,8 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	notice(t, "the page", all(recording, alerts, page), "no alert looks for misuse")
 }
 
-// TestEveryAlertIsTested: tests.yaml has a time at which the alert fires, and one at which it
-// does not.
+// TestEveryAlertIsTested checks that tests.yaml has, for each alert, a time at which the alert
+// fires, and a time at which no alert does.
 func TestEveryAlertIsTested(t *testing.T) {
 	type test struct {
 		Tests []struct {

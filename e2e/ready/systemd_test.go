@@ -31,7 +31,7 @@ func parseUnit(text string) unit {
 	return u
 }
 
-// hardening is what the service must not be able to do.
+// hardening has settings that the unit must have. Most of them limit what the service can do.
 var hardening = map[string]string{
 	"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes",
 	"CapabilityBoundingSet": "", "MemoryDenyWriteExecute": "yes", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX",
@@ -54,7 +54,8 @@ func proxyFlags(t *testing.T) map[string]bool {
 	return flags
 }
 
-// unitMistakes compares the unit, its settings and the command.
+// unitMistakes compares the unit, the settings of the proxy and the flags of the command, and
+// returns what is wrong.
 func unitMistakes(text, settings string, flags map[string]bool) (wrong []string) {
 	want := func(holds bool, format string, args ...any) {
 		if !holds {
@@ -176,11 +177,11 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	if out, err := run(text, "verify"); err != nil || strings.TrimSpace(out) != "" {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// The exposure is at most 2.0, on a scale to 10.0.
+	// The exposure level of the service must be at most 2.0, on a scale to 10.0.
 	if out, err := run(text, "security", "--offline=true", "--threshold=20"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// Both notice mistakes.
+	// Both commands notice mistakes.
 	if out, err := run(replaced(t, text, "ProtectSystem=strict", "ProtectSystems=strict"), "verify"); err == nil && strings.TrimSpace(out) == "" {
 		t.Error("verify does not notice a setting that does not exist")
 	}

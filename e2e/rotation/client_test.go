@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roundRobin sends every request to the next replica, and counts connections that
-// broke: what is lost with one says nothing of a token.
+// roundRobin sends every request to the next replica. It counts the connections that broke,
+// because a call that is lost with its connection says nothing about its token.
 type roundRobin struct {
 	hosts     []string
 	next      atomic.Uint64
@@ -46,14 +46,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// client is a session of the SDK's client and what it sends through.
+// client is a session of the SDK's client, and the network through which it sends.
 type client struct {
 	*mcp.ClientSession
 	network *roundRobin
 }
 
-// connect makes a client. One that answers completes a flow in one call; the
-// other leaves every round to the caller.
+// connect makes a client. If the parameter answers is true, the client answers questions itself,
+// so that one call completes a flow. Otherwise the caller makes every round.
 func connect(t *testing.T, hosts []string, answers bool) *client {
 	t.Helper()
 	c, err := dial(t, hosts, answers)
@@ -91,8 +91,8 @@ func answer(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, e
 
 var arguments = map[string]any{"service": "frontend", "version": "1.4.2"}
 
-// flow is one honest call: two questions, three rounds. Broken says that it failed
-// because a connection did.
+// flow makes one honest call, with two questions and three rounds. The result broken is true if
+// the call failed because a connection broke.
 func (c *client) flow() (broken bool, err error) {
 	before := c.network.broken.Load()
 	result, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "deploy", Arguments: arguments})

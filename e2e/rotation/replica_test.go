@@ -25,17 +25,17 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// Short times, so that two rotations fit into a test.
+// The times are short, so that two rotations fit into a test.
 const (
 	ttl      = 4 * time.Second
 	skew     = 500 * time.Millisecond
 	audience = "release.example.com"
 
-	keysVariable = "MCPSEAL_TEST_REPLICA" // the file of keys; set in a replica's process
+	keysVariable = "MCPSEAL_TEST_REPLICA" // names the file of keys; set only in the process of a replica
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the heaps are small, and there is much to do
+	debug.SetGCPercent(400) // the heaps are small, so less garbage collection leaves more time for the load
 	if path := os.Getenv(keysVariable); path != "" {
 		if err := replica(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -81,8 +81,8 @@ func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, 
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }
 
-// startReplica returns where a new process serves, and a function that ends it
-// and returns its log.
+// startReplica starts a replica in a new process. It returns the address of the replica, and a
+// function that ends the process and returns its log.
 func startReplica(t *testing.T, path string) (host string, stop func() string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

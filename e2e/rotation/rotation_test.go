@@ -1,6 +1,5 @@
-// Package rotation_test rotates the keys of a fleet under load: replicas are
-// processes of their own, the client is the official SDK's, and the keys are
-// changed with the command.
+// Package rotation_test rotates the keys of a fleet under load. Each replica is a process of its
+// own, the client is that of the official SDK, and the command mcpseal changes the keys.
 package rotation_test
 
 import (
@@ -27,7 +26,8 @@ import (
 
 const flowsVariable = "MCPSEAL_FLOWS"
 
-// flows is how many there must be: CI asks for many.
+// flows returns how many flows must be completed. The variable MCPSEAL_FLOWS can ask for another
+// number: CI asks for many.
 func flows(t *testing.T) int64 {
 	text := os.Getenv(flowsVariable)
 	if text == "" {
@@ -63,7 +63,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		hosts, stops = append(hosts, host), append(stops, stop)
 	}
 
-	// The load: honest flows, until there were enough and both rotations are over.
+	// The load makes honest flows until there are enough of them and both rotations are over.
 	var done, failed, broken atomic.Int64
 	var rotated atomic.Bool
 	var load sync.WaitGroup
@@ -90,7 +90,8 @@ func TestRotationUnderLoad(t *testing.T) {
 		})
 	}
 
-	// Two rotations. Who stole a key while it was good tries what it seals.
+	// Rotate the keys twice. Each time, a thief who stole the old key tries a token that was
+	// sealed with it.
 	var thieves sync.WaitGroup
 	for part := range int64(2) {
 		for done.Load() < (part+1)*want/3 && failed.Load() == 0 {
@@ -107,7 +108,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			session := connect(t, []string{host}, false)
 			thieves.Go(func() { try(t, session, token, end) })
 		}
-		time.Sleep(time.Until(end.Add(-ttl))) // the new key seals now
+		time.Sleep(time.Until(end.Add(-ttl))) // from now on, the new key seals
 		if now := sealing(t, path); now.ID == old.ID {
 			t.Error("the old key still seals")
 		}
@@ -117,7 +118,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	load.Wait()
 	t.Logf("%d flows of three rounds; %d connections broke", done.Load(), broken.Load())
 
-	// Nothing but the stolen tokens was rejected, and every replica saw both rotations.
+	// Only the tokens of the thief were rejected, and every replica noticed both rotations.
 	for i, stop := range stops {
 		log := stop()
 		if strings.Contains(log, "panic") {
@@ -148,8 +149,8 @@ func sealing(t *testing.T, path string) *keyfile.Key {
 	return d.Schedule().SealerAt(time.Now())
 }
 
-// steal seals a token that lives for an hour, as only who has the key can: those
-// of the replicas expire before their key does.
+// steal seals a token that lives for an hour, as a thief of the key can. The tokens of the
+// replicas do not live as long: they expire before their key does.
 func steal(t *testing.T, k *keyfile.Key) string {
 	t.Helper()
 	ctx := context.Background()
@@ -171,7 +172,7 @@ func steal(t *testing.T, k *keyfile.Key) string {
 	return token
 }
 
-// try presents a token to a replica until well after its key has ended.
+// try presents a token to a replica again and again, until well after the token's key has ended.
 func try(t *testing.T, session *client, token string, end time.Time) {
 	region := mcp.InputResponseMap{"region": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "eu"}}}
 	before, after := 0, 0
@@ -180,7 +181,7 @@ func try(t *testing.T, session *client, token string, end time.Time) {
 		_, err := session.CallTool(context.Background(), &mcp.CallToolParams{
 			Name: "deploy", Arguments: arguments, RequestState: token, InputResponses: region,
 		})
-		if session.network.broken.Load() > broken { // so this says nothing of the token
+		if session.network.broken.Load() > broken { // so the result says nothing about the token
 			if again, err := dial(t, session.network.hosts, false); err == nil {
 				session = again
 			}

@@ -48,11 +48,11 @@ func sorted(set map[string]bool) (all []string) {
 type page struct {
 	text    string
 	metrics map[string]documented
-	values  map[string][]string // of attributes with a closed list
+	values  map[string][]string // the values of each attribute that has a closed list of them
 	events  map[string][]string // the attributes of each event on a span
-	types   map[string]string   // of the attributes on spans
-	lines   int                 // the greatest number of lines in Prometheus
-	shown   string              // a run of the command
+	types   map[string]string   // the type of each attribute on spans
+	lines   int                 // the greatest number of lines that Prometheus reads
+	shown   string              // the run of the command that the page shows
 }
 
 // documented is a row of the table of metrics.
@@ -72,7 +72,7 @@ func quoted(text string) (all []string) {
 	return all
 }
 
-// rows returns the cells of the first table after a heading.
+// rows returns the cells of the table with this header, row by row.
 func rows(t *testing.T, text, header string) (all [][]string) {
 	t.Helper()
 	_, table, ok := strings.Cut(text, "\n"+header+"\n")

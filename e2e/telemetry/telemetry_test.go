@@ -79,7 +79,8 @@ func TestTheRoundsOfAFlowAreTracesJoinedByItsID(t *testing.T) {
 	}
 }
 
-// TestEveryCallOfAMixedLoadIsCountedOnce sums over both replicas.
+// TestEveryCallOfAMixedLoadIsCountedOnce adds up the counts of both replicas, and compares the
+// sums with the calls that the load makes.
 func TestEveryCallOfAMixedLoadIsCountedOnce(t *testing.T) {
 	f := startFleet(t)
 	must(t, f.load(t.Context()))
@@ -112,7 +113,8 @@ func TestEveryCallOfAMixedLoadIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestTelemetryTellsNothingOfAUser looks for what a load contains in all that is exported.
+// TestTelemetryTellsNothingOfAUser searches everything that is exported for users, arguments,
+// tokens and other texts of a load.
 func TestTelemetryTellsNothingOfAUser(t *testing.T) {
 	f := startFleet(t)
 	must(t, f.load(t.Context()))
@@ -146,7 +148,7 @@ var (
 	label = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)",?`)
 )
 
-// series returns the lines of mcpseal.
+// series returns the lines with metrics of mcpseal.
 func series(t *testing.T, text string) (all []one) {
 	t.Helper()
 	for row := range strings.Lines(text) {
@@ -168,7 +170,7 @@ func series(t *testing.T, text string) (all []one) {
 	return all
 }
 
-// collect returns the attributes of all series of each metric.
+// collect returns what a replica exports of each metric.
 func collect(t *testing.T, r *replica) map[string]exported {
 	t.Helper()
 	var data metricdata.ResourceMetrics
@@ -225,8 +227,8 @@ func oneOf(values ...string) string {
 }
 
 // TestRandomInputCreatesNoMoreSeriesThanThePageSays sends ten thousand calls with random
-// targets, users and tokens through a boundary, and ten thousand events of all kinds with
-// random texts past it.
+// targets, users and tokens through a boundary. It also gives ten thousand events of all kinds
+// with random texts directly to the observer.
 func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 	r := newReplica(t)
 	store, err := replay.NewSingleProcess(replay.Config{})
@@ -244,7 +246,7 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 		state := randomText()
 		token, err := boundary.Seal(t.Context(), &round, &state)
 		if err != nil {
-			continue // not a method that can ask
+			continue // the method is not one that can ask
 		}
 		boundary.Open(t.Context(), request, oneOf(token, token, forge(token)))
 		request.Principal = mcpseal.User(randomText())
@@ -282,14 +284,15 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 		inputs, inputs, len(found["mcpseal.operations"].series), len(all))
 }
 
-// TestTheBoundIsExact causes every series that there can be.
+// TestTheBoundIsExact causes every series that there can be. Their number must be
+// exactly the one that the page says.
 func TestTheBoundIsExact(t *testing.T) {
 	r := newReplica(t)
 	ctx := t.Context()
 	operations := []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, cursor.OpIssue, cursor.OpOpen, "shred", mcpseal.OpDrop}
 	methods := []string{"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping"}
 	reasons := append(allReasons(t), "", "bored")
-	for i := range 700 { // the first 600 are named
+	for i := range 700 { // the first 600 get a series with the name of the target
 		r.observer.Observe(ctx, mcpseal.Event{Op: mcpseal.OpSeal, Method: methods[0], Target: fmt.Sprint("tool", i), Format: fmt.Sprintf("f%d.", i)})
 	}
 	for _, op := range operations {
@@ -328,7 +331,8 @@ type storeFunc func() (bool, error)
 
 func (f storeFunc) Spend(context.Context, mcpseal.Use) (bool, error) { return f() }
 
-// TestAStoreObservedWithTheSDKIsStillAStore: measuring with the SDK must not block either.
+// TestAStoreObservedWithTheSDKIsStillAStore checks that a store still works, and still cannot
+// block, when it is measured with the SDK.
 func TestAStoreObservedWithTheSDKIsStillAStore(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)
@@ -344,7 +348,7 @@ func everything(t *testing.T) *replica {
 	t.Helper()
 	f := startFleet(t)
 	must(t, f.load(t.Context()))
-	must(t, f.load(t.Context())) // both replicas see each call
+	must(t, f.load(t.Context())) // a second time, so that both replicas see each call
 	r := f.replicas[0]
 	ctx, span := r.tracer.Start(t.Context(), "synthetic")
 	defer span.End()
@@ -471,8 +475,8 @@ func TestThePageListsEveryEventThatIsExported(t *testing.T) {
 	}
 }
 
-// TestThePageShowsARun: what the page shows is what the command prints, apart from ids and
-// times. Equal ids are equal on the page too.
+// TestThePageShowsARun checks that the page shows what the command prints, apart from ids and
+// times. Ids that are equal in what the command prints must be equal on the page too.
 func TestThePageShowsARun(t *testing.T) {
 	var printed strings.Builder
 	must(t, show(t.Context(), &printed))
@@ -492,7 +496,8 @@ func masked(text string) string {
 	return regexp.MustCompile(`(?m)^(\w+_timestamp_seconds) .*$`).ReplaceAllString(text, "$1 time")
 }
 
-// TestEveryReasonIsALabel: a reason that is not in the list would be counted as _OTHER.
+// TestEveryReasonIsALabel checks that every reason is counted under its own name. A reason that
+// is missing in the list of otelseal would be counted as _OTHER.
 func TestEveryReasonIsALabel(t *testing.T) {
 	reasons := allReasons(t)
 	r := newReplica(t)

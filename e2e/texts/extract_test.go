@@ -16,8 +16,8 @@ import (
 // message of an error for the client, or the cause of a rejection. The extractor begins at the
 // sinks that are named below and goes backwards: from a parameter to the arguments of all calls,
 // from a variable to what is assigned to it, from the result of a function to its return
-// statements. It knows no types. It takes a function for the one that is meant if it has the
-// right name, so it may find a text that nobody shows, which does no harm.
+// statements. It knows no types: it assumes that a call can mean every function with the right
+// name. So it may find a text that nobody shows, which does no harm.
 
 // unserved are the folders whose code runs in no server and no proxy.
 var unserved = map[string]bool{
@@ -33,14 +33,16 @@ var logged = map[string]int{
 // explains are the names of attributes whose values explain a record.
 var explains = map[string]bool{"cause": true, "why": true}
 
-// passed says which argument of a function of another package becomes its result.
+// passed has functions of other packages that make their result from an argument, with the index
+// of this argument.
 var passed = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
 
-// shown are functions that are called through an interface or by the author of a server, by
-// folder and name. The result with this index is a text, or an error whose text is shown.
+// shown has functions that are called through an interface or by the author of a server. A key is
+// the folder and the name of a function. Its value is the index of the result that is shown: a
+// text, or an error with a text.
 var shown = map[string]int{
 	"cmd/mcpseal/internal/identity Caller":  1,
 	"cmd/mcpseal/internal/identity Ready":   0,
@@ -58,11 +60,11 @@ var shown = map[string]int{
 	". Error":                               0,
 }
 
-// problems are functions that get a text about arguments that are not proper JSON, by folder and
-// name. The parameter with this index is the text.
+// problems has functions that get a text about arguments that are not proper JSON. A key is the
+// folder and the name of a function. Its value is the index of the parameter that is the text.
 var problems = map[string]int{"internal/jsonorder fail": 0, "internal/jsonorder refuse": 1, "internal/argdigest Whole": 0}
 
-// inJSON finds the messages in records and answers that are written as whole texts.
+// inJSON finds the messages in log records and answers that the sources have as whole JSON texts.
 var inJSON = regexp.MustCompile(`"(?:message|msg)":"([^"]+)"`)
 
 // code is what the sources say, by the folder of a package.
@@ -247,19 +249,19 @@ func (c *code) start(s site) {
 		c.trace(call.Args[3], s.in)
 	case name == "callback.Explain" || name == "plain.Error" || name == "mcpseal.PlainError" || isName(call.Fun, "plainError"):
 		c.trace(call.Args[0], s.in)
-	case name == "fmt.Fprintf" && lastName(call.Args[0]) == "log": // the proxy of a server that speaks stdio
+	case name == "fmt.Fprintf" && lastName(call.Args[0]) == "log": // the log of the proxy for a server that speaks stdio
 		for _, arg := range call.Args[1:] {
 			c.trace(arg, s.in)
 		}
 	}
-	for i, arg := range call.Args { // "cause", X and slog.String("cause", X)
+	for i, arg := range call.Args { // as in "cause", X or in slog.String("cause", X)
 		if text, ok := literal(arg); ok && explains[text] && i+1 < len(call.Args) {
 			c.trace(call.Args[i+1], s.in)
 		}
 	}
 }
 
-// trace finds the texts that an expression can be. f is the function that it is in.
+// trace finds the texts that can be the value of an expression. The expression is in the function f.
 func (c *code) trace(expr ast.Expr, f *function) {
 	if text, ok := literal(expr); ok {
 		c.texts[text] = true
@@ -310,7 +312,8 @@ func (c *code) trace(expr ast.Expr, f *function) {
 	}
 }
 
-// sum finds the texts of a sum: the literals at its beginning, and everything that is added.
+// sum finds the texts of a concatenation. Literals and constants that stand side by side make one
+// text. Every other part is traced.
 func (c *code) sum(e *ast.BinaryExpr, f *function) {
 	var parts []ast.Expr
 	var flatten func(ast.Expr)
@@ -401,7 +404,7 @@ func (c *code) arguments(f *function, index int) {
 	}
 }
 
-// called finds the texts of the result of a call with the given index.
+// called finds the texts of one result of a call, given by its index.
 func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	name := qualified(call.Fun)
 	if at, ok := passed[name]; ok {
@@ -428,7 +431,7 @@ func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	}
 }
 
-// returned finds the texts of a result of f.
+// returned finds the texts of one result of f, given by its index.
 func (c *code) returned(f *function, index int) {
 	type result struct {
 		f     *function
@@ -472,7 +475,7 @@ func (c *code) callees(call *ast.CallExpr, f *function) []*function {
 	return c.functions[folder+" "+lastName(fun)]
 }
 
-// literals takes every text under a node.
+// literals records every text under a node as one that is shown.
 func (c *code) literals(node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok {

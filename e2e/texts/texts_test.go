@@ -15,8 +15,8 @@ const (
 	page = root + "/docs/messages.md"
 )
 
-// TestEveryTextHasARow: whoever searches docs/messages.md for a text that a client or a log
-// shows finds what it means.
+// TestEveryTextHasARow checks that docs/messages.md explains every text that a client or a log
+// shows, so that whoever searches the page for a text finds it.
 func TestEveryTextHasARow(t *testing.T) {
 	rows := readPage(t)
 	texts, _ := extract(t, root)
@@ -43,25 +43,25 @@ var unseen = map[string]bool{
 	// The log shows only the type of these errors.
 	"cannot derive keys": true, "cannot use AES": true, "cannot use AES-GCM": true,
 
-	// Only commands that write a file of keys say these.
+	// Only commands that write a file of keys show these.
 	"write in its folder": true, "make the file": true, "keep the file's owner: only they and root can change it": true, "sync its folder": true,
 	"another command is changing the file": true, "open its folder": true, "open the file": true, "set the mode": true,
 
-	// These stand inside of the texts "cannot …: …" and "the secret is …", or cannot happen.
+	// These are parts of the texts "cannot …: …" and "the secret is …", or cannot happen.
 	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
 	"mcpseal: every byte of the secret is the same, was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 
-	// Constructors return these, or a file of keys is refused before.
+	// Constructors return these. A file of keys with such a mistake is refused before.
 	"mcpseal: a ring needs at least one key; make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 	"mcpseal: key … of the ring is empty":                                           true,
 	"mcpseal: key … of the ring":                                                    true,
 	"mcpseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
 }
 
-// TestEveryRowHasAText: the page explains nothing that the code no longer says.
+// TestEveryRowHasAText checks that the page explains no text that the code no longer has.
 func TestEveryRowHasAText(t *testing.T) {
 	texts, every := extract(t, root)
-	maps.Copy(every, texts) // with the values of constants
+	maps.Copy(every, texts) // these include texts that were put together with constants
 	for status := 400; status < 600; status++ {
 		every[http.StatusText(status)] = true
 	}
@@ -83,11 +83,11 @@ func TestEveryRowHasAText(t *testing.T) {
 	}
 }
 
-// foreign has texts that are not in the sources as they are on the page.
+// foreign has texts of the page that the sources do not have in this form.
 var foreign = map[string]bool{
-	"illegal base64 data at input byte":   true, // mcp-go's
-	"cannot read the file":                true, // "cannot %s"
-	"the secret is not the text of a key": true, // two texts, one of them without its prefix
+	"illegal base64 data at input byte":   true, // a text of mcp-go
+	"cannot read the file":                true, // made with "cannot %s"
+	"the secret is not the text of a key": true, // made of two texts, one of them without its prefix
 }
 
 // row finds the first cell of a row.

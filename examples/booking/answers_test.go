@@ -15,8 +15,9 @@ const (
 	written = "Looking forward!"
 )
 
-// visitor answers every question, but for one that it answers once as it is told,
-// and cancels if it is asked again.
+// visitor returns a user who answers every question honestly, except the question whose first word
+// is the parameter word. To this question, the user sends the parameter other, and cancels the
+// question if it is asked again.
 func visitor(word, other string) func(mutate.Question) any {
 	honest := map[string]string{
 		"How":      `{"action":"accept","content":{"nights":3,"guests":2}}`,
@@ -69,7 +70,7 @@ func TestADeclinedOrCancelledQuestionBooksNothing(t *testing.T) {
 }
 
 func TestANoteThatIsNotWantedIsNotWritten(t *testing.T) {
-	// A null is no answer: asked again, the user gives up, and there is no note.
+	// A null is no answer, so the question is asked again. The user cancels it, and there is no note.
 	for _, answer := range []string{`{"action":"decline"}`, `{"action":"cancel"}`, `{"action":"accept","content":{"ok":false}}`, `{"action":"accept","content":{"ok":null}}`} {
 		each(t, func() func(mutate.Question) any { return visitor("Shall", answer) }, func(revision, said string) {
 			refused := revision != mutate.Newer && strings.Contains(said, "does not fit what was asked")

@@ -25,7 +25,8 @@ func TestTheFormsAreAllowed(t *testing.T) {
 	}
 }
 
-// guest answers what the server asks, and may be changed by a test.
+// guest returns an answer to each question of the server, by the first words of the question. A
+// test may change the answers.
 func guest() map[string]*mcp.ElicitResult {
 	accept := func(content map[string]any) *mcp.ElicitResult {
 		return &mcp.ElicitResult{Action: "accept", Content: content}
@@ -167,7 +168,7 @@ func TestAGuestSendsJunkAndReplays(t *testing.T) {
 	if got := said(c.book(t, first.RequestState+"x", mcp.InputResponseMap{"stay": c.answers["How long"]})); got != "-32602 Invalid or expired requestState" {
 		t.Errorf("a changed state: %s", got)
 	}
-	// Replayed within its lifetime, a round comes to the same.
+	// A round that is replayed within its lifetime has the same result.
 	for range 2 {
 		second, err := c.book(t, first.RequestState, mcp.InputResponseMap{"stay": c.answers["How long"]})
 		if got := said(second, err); got != "asks room" {

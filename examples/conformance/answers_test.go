@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
-// honest answers every question of the suite's tools.
+// honest has an answer to every question of the suite's tools, by its message.
 var honest = map[string]string{
 	"What is your name?":                   `{"action":"accept","content":{"name":"Alice"}}`,
 	"Please confirm":                       `{"action":"accept","content":{"ok":true}}`,
@@ -23,7 +23,7 @@ var honest = map[string]string{
 
 func answer(q mutate.Question) any { return json.RawMessage(honest[q.Message()]) }
 
-// scenarios are what the suite calls, what it is asked, and what comes of it.
+// scenarios has the tools and the prompt that the suite calls, their final texts and questions.
 var scenarios = []struct {
 	name, done string
 	asks       []string
@@ -111,8 +111,8 @@ func aDeclinedOrCancelledQuestionDoesNothing(t *testing.T, sdk string) {
 	}
 }
 
-// TestAnAnswerThatDoesNotFitIsAskedForAgain has an honest answer follow, so that
-// every call ends.
+// TestAnAnswerThatDoesNotFitIsAskedForAgain sends an answer that does not fit, and then an honest
+// one, so that every call ends.
 func TestAnAnswerThatDoesNotFitIsAskedForAgain(t *testing.T) {
 	onEachSDK(t, anAnswerThatDoesNotFitIsAskedForAgain)
 }

@@ -17,11 +17,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // tens of thousands of rejections
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // otherwise there would be tens of thousands of rejections in the log
 	os.Exit(m.Run())
 }
 
-// client speaks the protocol by hand, so that every byte is the test's.
+// client speaks the protocol without an SDK, so that the test controls every byte.
 type client struct {
 	t        *testing.T
 	url, sdk string
@@ -131,7 +131,7 @@ func everyBadTokenGetsTheSameAnswer(t *testing.T, sdk string) {
 
 	var bad []string
 	others := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if sdk == "mcp-go" { // the same boundary decides, so a few of them show that it is asked
+	if sdk == "mcp-go" { // the same boundary decides here, so a few changes are enough to show that it is asked
 		others = "Ab"
 	}
 	for i := range len(token) {
@@ -192,8 +192,8 @@ func withoutAStateTheQuestionComesAgain(t *testing.T, sdk string) {
 	}
 }
 
-// TestWhatTheSDKRefusesItself pins what never reaches the middleware, so that
-// the threat model stays true.
+// TestWhatTheSDKRefusesItself checks that the SDK refuses some requests before they reach the
+// middleware, as the threat model says.
 func TestWhatTheSDKRefusesItself(t *testing.T) { onEachSDK(t, whatTheSDKRefusesItself) }
 
 func whatTheSDKRefusesItself(t *testing.T, sdk string) {
@@ -209,7 +209,7 @@ func whatTheSDKRefusesItself(t *testing.T, sdk string) {
 		"a number an answer":   {"name": tampered, "inputResponses": map[string]any{"confirm": 12345}},
 	} {
 		status, answer := c.post("tools/call", params)
-		if name == "a number an answer" && sdk == "mcp-go" { // decodes answers later, so this one is dropped
+		if name == "a number an answer" && sdk == "mcp-go" { // mcp-go decodes answers later, and drops this one
 			if status != 200 || !strings.Contains(answer, `"resultType":"input_required"`) {
 				t.Errorf("%s: %d %s", name, status, answer)
 			}

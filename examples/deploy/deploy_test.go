@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // many servers say that their keys are ephemeral
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // otherwise every server would log that its keys are ephemeral
 	os.Exit(m.Run())
 }
 
@@ -57,7 +57,8 @@ func accept(content string) json.RawMessage {
 	return json.RawMessage(`{"action":"accept","content":` + content + `}`)
 }
 
-// each calls both tools, on both revisions.
+// each calls both tools, on both revisions. The function check gets a name for the call, the first
+// word of a successful result, and what the tool said.
 func each(t *testing.T, sdk string, answer func() func(mutate.Question) any, check func(name, done, said string)) {
 	t.Helper()
 	client := serve(t, sdk)
@@ -93,7 +94,7 @@ func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
 func aDeclinedOrCancelledQuestionDoesNothing(t *testing.T, sdk string) {
 	for _, question := range []string{confirm, region} {
 		for _, action := range []string{"decline", "cancel"} {
-			// With content, as a client that means well would not send it.
+			// An honest client sends no content with a refusal.
 			for _, content := range []string{"", `,"content":{"ok":true}`, `,"content":{"name":"eu"}`} {
 				refuse := func() func(mutate.Question) any {
 					return func(q mutate.Question) any {
@@ -123,7 +124,7 @@ func anAnswerThatDoesNotFitDoesNothing(t *testing.T, sdk string) {
 		region:  {`null`, `{}`, `{"name":null}`, `{"name":""}`, `{"name":" "}`, `{"name":7}`, `{"name":true}`, `{"name":["eu"]}`, `{"Name":"eu"}`, `{"ok":true}`, `{"name":"eu","traffic":"100"}`},
 	} {
 		for _, content := range contents {
-			// The answer does not fit; asked again, the user gives up.
+			// The first answer does not fit. If the question is asked again, the user cancels it.
 			misfit := func() func(mutate.Question) any {
 				asked := 0
 				return func(q mutate.Question) any {
@@ -137,8 +138,8 @@ func anAnswerThatDoesNotFitDoesNothing(t *testing.T, sdk string) {
 				}
 			}
 			each(t, sdk, misfit, func(name, done, said string) {
-				// An older client's answer is held to the form by the SDK, and kept from the
-				// handler with a null in it.
+				// For an older client, the SDK checks the answer against the form, and an answer
+				// with a null in it does not reach the handler. Both make the call fail.
 				refused := strings.Contains(said, "does not match requested schema") || strings.Contains(said, "does not fit what was asked")
 				if said != "nothing was done" && !refused {
 					t.Errorf("%s, %s: %s", name, content, said)
@@ -213,7 +214,7 @@ func theSessionOfAnotherUserIsRefused(t *testing.T, sdk string) {
 	send := func(method, user, session, body string) (status int, opened string) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel() // ends a stream
+		defer cancel() // ends the stream that a GET opens
 		request, err := http.NewRequestWithContext(ctx, method, client.URL, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

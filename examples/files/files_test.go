@@ -19,14 +19,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // many servers say that their keys are ephemeral
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // otherwise every server would log that its keys are ephemeral
 	os.Exit(m.Run())
 }
 
 var shapes = []string{"middleware", "handler"}
 
-// start serves two replicas, each a process of its own as far as it can tell: they share
-// the drive, the keys and the store, as a fleet shares files and Redis.
+// start serves two replicas. They share only the drive, the keys and the store, as the replicas of
+// a fleet share files and Redis, so each might as well be a process of its own.
 func start(t testing.TB, newReplica func(*drive) (http.Handler, error)) attacks.Fleet {
 	t.Helper()
 	drive := newDrive()
@@ -77,7 +77,7 @@ func target(start func(testing.TB) attacks.Fleet) attacks.Target {
 		Tool:  "delete_file", Other: "archive_file",
 		Arguments: map[string]any{"path": "report.txt"}, OtherArguments: map[string]any{"path": "photo.jpg"},
 		Yes: map[string]any{"confirm": json.RawMessage(`{"action":"accept","content":{"ok":true}}`)},
-		// Alice's yes deletes the file of the same name in another user's folder.
+		// Tamper makes Alice's yes delete the file of the same name in Bob's folder.
 		Tamper: func(c *attacks.Call) bool {
 			readable := c.State == "" || c.State == "alice"
 			if readable {

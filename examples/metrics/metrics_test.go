@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // the test has a token rejected
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // otherwise the server would log the token that it rejects
 	os.Exit(m.Run())
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
-// TestAWalkMissesAndRepeatsNothing walks all orders over HTTP while others are
-// inserted before and behind.
+// TestAWalkMissesAndRepeatsNothing reads all orders over HTTP, page by page, while other orders are
+// inserted before and after the current page.
 func TestAWalkMissesAndRepeatsNothing(t *testing.T) {
 	const total = 100_000
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
@@ -151,8 +151,8 @@ func call(t *testing.T, ctx context.Context, session *mcp.ClientSession, argumen
 	}
 }
 
-// TestArgumentsThatDoNotFitAreRefused: nothing that does not fit reaches the
-// table, and nobody gets more than a page.
+// TestArgumentsThatDoNotFitAreRefused checks that no argument that does not fit reaches the table,
+// and that nobody gets more than a page.
 func TestArgumentsThatDoNotFitAreRefused(t *testing.T) {
 	orders, err := OpenOrders(":memory:")
 	if err != nil {

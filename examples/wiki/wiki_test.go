@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // many servers say that their keys are ephemeral
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // otherwise every server would log that its keys are ephemeral
 	os.Exit(m.Run())
 }
 
@@ -62,8 +62,8 @@ func protected(t testing.TB) attacks.Fleet {
 	})
 }
 
-// trusting is the helper of a server without mcpseal: its state is the keys of the
-// questions that had a yes.
+// trusting is the confirmer of a server without mcpseal. Its state has the keys of the questions
+// to which the user said yes.
 func trusting(_ context.Context, req *mcp.CallToolRequest, key, message string) error {
 	var agreed []string
 	json.Unmarshal([]byte(req.Params.RequestState), &agreed)
@@ -102,7 +102,7 @@ func target(start func(testing.TB) attacks.Fleet) attacks.Target {
 		Tool:  "delete_page", Other: "publish_page",
 		Arguments: map[string]any{"page": "plan"}, OtherArguments: map[string]any{"page": "diary"},
 		Yes: map[string]any{"confirm": yes},
-		// The state says that there was a yes; nobody answers.
+		// Tamper writes a state which says that the user said yes, and drops the answers.
 		Tamper: func(c *attacks.Call) bool {
 			readable := c.State == "" || c.State == "[]"
 			if readable {
@@ -119,8 +119,9 @@ func TestAttacksAreRefused(t *testing.T) { attacks.AreRefused(t, target(protecte
 
 func TestEveryAttackWorksWithoutMcpseal(t *testing.T) { attacks.Work(t, target(unprotected)) }
 
-// TestAYesToTheFirstQuestionIsNoYesToTheSecond, whatever the client makes of the state
-// between them.
+// TestAYesToTheFirstQuestionIsNoYesToTheSecond checks that the server deletes nothing if the client
+// answers the second question before it is asked, sends the first answer again, or uses a state
+// twice.
 func TestAYesToTheFirstQuestionIsNoYesToTheSecond(t *testing.T) {
 	fleet := protected(t)
 	before := fleet.Holds()

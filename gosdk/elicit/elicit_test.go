@@ -35,7 +35,8 @@ type value struct {
 	Value string `json:"value"`
 }
 
-// reply answers by the question's message.
+// reply returns a user. The map has the user's answers, by the messages of the questions. The user
+// accepts all other questions.
 func reply(answers map[string]*mcp.ElicitResult) *user {
 	return &user{answer: func(message string, _ *mcp.ElicitParams) *mcp.ElicitResult {
 		if r, ok := answers[message]; ok {
@@ -82,7 +83,7 @@ func TestAChainOfFiveDependentQuestions(t *testing.T) {
 			for i := range 5 {
 				answer, err := elicit.Form[value](ask, fmt.Sprint("q", i), path).Value()
 				if err != nil {
-					return result{"not this"}, nil // whatever the handler returns, it asks
+					return result{"not this"}, nil // the call asks, whatever the handler returns
 				}
 				path = fmt.Sprint(i, "<", answer.Value, ">")
 			}
@@ -135,10 +136,11 @@ func TestDeclineAndCancelAreRemembered(t *testing.T) {
 	}
 }
 
-// asking is a tool whose wording the test controls.
+// asking is a tool that asks one question for each key in the field order. Tests change the
+// messages of the questions.
 type asking struct {
 	mu      sync.Mutex
-	wording map[string]string // message by key
+	wording map[string]string // the message of each question, by its key
 	order   []string
 	got     []string
 }
@@ -170,7 +172,8 @@ func answers(pairs ...string) mcp.InputResponseMap {
 	return m
 }
 
-// round is one call by hand.
+// round sends one round of a call: the given answers, and the state of the previous result. The
+// parameter before is that result, or nil in the first round.
 func round(t *testing.T, session *mcp.ClientSession, name string, before *mcp.CallToolResult, responses mcp.InputResponseMap) *mcp.CallToolResult {
 	t.Helper()
 	params := &mcp.CallToolParams{Name: name, InputResponses: responses}
@@ -196,7 +199,7 @@ func TestAnAnswerCountsOnlyForTheQuestionThatWasShown(t *testing.T) {
 		}
 	}
 
-	// Reworded while the answer was on its way: asked again.
+	// A question that is reworded while its answer is on the way is asked again.
 	first := round(t, session, "ask", nil, nil)
 	check(first, "ASKS [a]")
 	tool.wording["a"] = "A, really?"
@@ -208,7 +211,8 @@ func TestAnAnswerCountsOnlyForTheQuestionThatWasShown(t *testing.T) {
 	third := round(t, session, "ask", second, answers("a", "new"))
 	check(third, "ASKS [b]")
 
-	// Reworded when the answer was recorded: asked again, and so is what came after it.
+	// A question that is reworded after its answer was recorded is asked again, and so are
+	// the questions after it.
 	tool.wording["a"] = "A, once more?"
 	fourth := round(t, session, "ask", third, answers("b", "B1"))
 	check(fourth, "ASKS [a]")
@@ -217,7 +221,8 @@ func TestAnAnswerCountsOnlyForTheQuestionThatWasShown(t *testing.T) {
 	last := round(t, session, "ask", fifth, answers("b", "B2"))
 	check(last, `{"done":"a=accept:final,b=accept:B2"}`)
 
-	// A decline of another wording suppresses nothing.
+	// A decline counts only for the wording that was declined, so the reworded question is
+	// asked again.
 	declined := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "decline"))
 	check(declined, "ASKS [b]")
 	tool.wording["a"] = "A, please?"
@@ -229,27 +234,27 @@ func TestForgedGhostAndUnknownAnswersAreIgnored(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	// Without the state that asked.
+	// These answers come without a state, so they are ignored.
 	first := round(t, session, "ask", nil, answers("a", "forged", "b", "forged"))
 	if got := text(first, nil); got != "ASKS [a]" {
 		t.Fatal(got)
 	}
-	// For what this round did not ask.
+	// Only the question "a" was asked, so the other answers are ignored.
 	second := round(t, session, "ask", first, answers("a", "A1", "b", "forged", "ghost", "x", "", "y"))
 	if got := text(second, nil); got != "ASKS [b]" {
 		t.Fatal(got)
 	}
-	// Of another kind.
+	// The answer to "b" is of another kind: it has roots, but "b" asks for a form.
 	third := round(t, session, "ask", second, mcp.InputResponseMap{"b": &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "file:///"}}}})
 	if got := text(third, nil); got != "ASKS [b]" {
 		t.Fatal(got)
 	}
-	// For what was answered before.
+	// The question "a" was answered in an earlier round, so the new answer to it is ignored.
 	last := round(t, session, "ask", third, answers("a", "forged", "b", "B1"))
 	if got := text(last, nil); got != `{"done":"a=accept:A1,b=accept:B1"}` {
 		t.Fatal(got)
 	}
-	// A state of somebody else's, or changed, never arrives.
+	// A state that the client wrote itself is rejected.
 	if got := text(call(t, session, &mcp.CallToolParams{Name: "ask", RequestState: `{"a":{"a":{"o":"accept"}}}`})); got != invalidState {
 		t.Error(got)
 	}
@@ -263,7 +268,7 @@ func TestAnAnswerThatDoesNotFit(t *testing.T) {
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "age"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
 		if misfit := new(elicit.MisfitError); errors.As(err, &misfit) {
-			return result{"swallowed"}, nil // it fails the call all the same
+			return result{"swallowed"}, nil // the call fails all the same
 		}
 		return result{fmt.Sprint(v.Years)}, err
 	})
@@ -295,7 +300,8 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 	if got := text(second, nil); got != "ASKS [b]" {
 		t.Fatal(got)
 	}
-	// A key holder's hand in the state stands for what a release may have left.
+	// An earlier release may have recorded an answer that this one cannot read. The function
+	// reseal makes such a state.
 	broken := reseal(t, s, "t", second.RequestState, func(state map[string]any) {
 		state["a"].(map[string]any)["s"].(map[string]any)["c"] = "not a sample"
 	})
@@ -616,8 +622,8 @@ func TestPromptsAndResourcesCanAsk(t *testing.T) {
 	})
 }
 
-// TestWithoutTheMiddlewareACallFails loses the middleware's mark on the way to
-// the handler, or swaps it for another's.
+// TestWithoutTheMiddlewareACallFails removes the mark of the middleware from the context of a
+// call, or replaces it with the mark of another server's middleware.
 func TestWithoutTheMiddlewareACallFails(t *testing.T) {
 	other := newService(t, nil)
 	var foreign context.Context
@@ -716,8 +722,8 @@ func TestAHandwrittenStateOfAnEarlierReleaseIsNoState(t *testing.T) {
 	}
 }
 
-// TestAnotherURLHasAnotherElicitationID: a client that has seen an id may open nothing
-// for it again.
+// TestAnotherURLHasAnotherElicitationID checks that a question about another URL gets another
+// id. A client may ignore an id that it has seen before, and then it would not open the URL.
 func TestAnotherURLHasAnotherElicitationID(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

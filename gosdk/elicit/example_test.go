@@ -31,7 +31,7 @@ type Reason struct {
 	Why string `json:"why" jsonschema:"for the log"`
 }
 
-// byHand is a handler as the SDK has it.
+// byHand is a handler that uses only the SDK.
 func byHand(ctx context.Context, req *mcp.CallToolRequest, in DeleteArgs) (*mcp.CallToolResult, Deleted, error) {
 	form := func(message, field, kind string) *mcp.ElicitParams {
 		return &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
@@ -67,7 +67,7 @@ func byHand(ctx context.Context, req *mcp.CallToolRequest, in DeleteArgs) (*mcp.
 	return nil, Deleted{"deleted " + in.Dir + ": " + why}, nil
 }
 
-// withElicit is the same with this package.
+// withElicit is the same handler with this package.
 func withElicit(_ context.Context, ask *elicit.Asker, in DeleteArgs) (Deleted, error) {
 	confirm, err := elicit.Form[Confirm](ask, "confirm", "Delete everything in "+in.Dir+"?").Value()
 	if err != nil {
@@ -100,7 +100,7 @@ func Example() {
 
 type account struct{ Token string }
 
-// connectIDs is which principal each connect id is for; a table of yours.
+// connectIDs stores the principal that each connect id is for. It stands for a table of yours.
 var connectIDs sync.Map
 
 func accountOf(context.Context, *elicit.Asker) (*account, bool) { return nil, false }

@@ -44,13 +44,13 @@ func stateOf(t *testing.T, s service, asked *mcp.CallToolResult) string {
 	return state
 }
 
-// TestDigestsOfFormsDoNotChange: answers that were recorded by an earlier release, in
-// calls that are still open, must count.
+// TestDigestsOfFormsDoNotChange checks that the digests are those of earlier releases.
+// Otherwise, in calls that began on an earlier release, the recorded answers would not count.
 func TestDigestsOfFormsDoNotChange(t *testing.T) {
 	const odd = "Tom & <Jerry> \u2028 \"\\\x00\xff\U0001f600 \ufffd"
 	for name, c := range map[string]struct {
 		ask  func(*elicit.Asker) error
-		want string // as it was before forms were kept
+		want string // the digest in releases that did not keep forms yet
 	}{
 		"plain":            {func(ask *elicit.Asker) error { return asks[confirm](ask, "Delete?") }, "1y2W0488w3dNy9jRootm1rw"},
 		"an empty message": {func(ask *elicit.Asker) error { return asks[confirm](ask, "") }, "1J1AFz0d8KzYbKQ36CgDziQ"},
@@ -95,8 +95,9 @@ func asks[T any](ask *elicit.Asker, message string, options ...elicit.FormOption
 	return err
 }
 
-// TestARecordedAnswerIsCheckedInEveryRound: nobody may have asked for the answer in the
-// round in which it came, so that the state has it as the client sent it.
+// TestARecordedAnswerIsCheckedInEveryRound checks that an answer in the state is checked again
+// before the handler gets it. The state may hold an unchecked answer: in the round in which the
+// answer came, the handler may not have asked the question again.
 func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"size":"M"}`: `{"done":"M 0 []"}`,
@@ -141,8 +142,8 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 	}
 }
 
-// TestAChoiceIsAmongTheValuesOfItsOwnQuestion, whatever values the same struct had in
-// other calls, even in the same slice.
+// TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the values
+// of its own call, although other calls have other values for the same struct, in the same slice.
 func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	s := newService(t, nil)
 	values := []string{"", "other"}
@@ -163,8 +164,8 @@ func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreKeptAreFewAndSmall: a handler may take a list of choices from what
-// a client sends.
+// TestFormsThatAreKeptAreFewAndSmall checks that only a few small forms with options are kept
+// in memory: a handler may take a list of choices from what a client sends.
 func TestFormsThatAreKeptAreFewAndSmall(t *testing.T) {
 	type own struct{ Value string }
 	for i := range 100 {
@@ -184,7 +185,8 @@ func TestFormsThatAreKeptAreFewAndSmall(t *testing.T) {
 	}
 }
 
-// TestAFormHoldsOnToNothingElse than its own values, which may be parts of a long text.
+// TestAFormHoldsOnToNothingElse checks that a form keeps only its own values in memory, even if
+// they were cut out of a long text.
 func TestAFormHoldsOnToNothingElse(t *testing.T) {
 	type own struct{ Value string }
 	inUse := func() uint64 {
@@ -227,7 +229,8 @@ type crust struct {
 	Count uint   `json:"count"`
 }
 
-// TestMiddlewareCannotChangeTheFormsOfLaterCalls: a form is kept for all calls.
+// TestMiddlewareCannotChangeTheFormsOfLaterCalls checks that middleware which changes the schema
+// of a question does not change the form itself: the form is kept for all calls.
 func TestMiddlewareCannotChangeTheFormsOfLaterCalls(t *testing.T) {
 	option := elicit.Enum("crust", "thin", "thick")
 	before := elicit.SchemaOf[crust](option)
@@ -316,7 +319,7 @@ func picked(t *testing.T, revision string, content map[string]any) string {
 	if revision == revision2025 {
 		return text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
 	}
-	session := connect(t, s.Server(), u.options(true), revision) // by hand, because the SDK's client checks what it sends
+	session := connect(t, s.Server(), u.options(true), revision) // the rounds are sent by hand, because the SDK's client would check the answers
 	asked := round(t, session, "t", round(t, session, "t", nil, nil), mcp.InputResponseMap{"k": accept(content)})
 	if asked.RequestState == "" {
 		return text(asked, nil)
@@ -324,7 +327,8 @@ func picked(t *testing.T, revision string, content map[string]any) string {
 	return text(round(t, session, "t", asked, mcp.InputResponseMap{"sure": accept(map[string]any{"ok": true})}), nil)
 }
 
-// TestAChoiceThatIsTakenTwiceDoesNotFit: one order is not refunded twice.
+// TestAChoiceThatIsTakenTwiceDoesNotFit checks that an answer must not have the same choice
+// twice: otherwise one order could be refunded twice.
 func TestAChoiceThatIsTakenTwiceDoesNotFit(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for _, orders := range [][]any{{"one", "one"}, {"one", "two", "one"}, {"two", "one", "one"}} {
@@ -384,16 +388,16 @@ func TestALongListOfChoicesCostsLittle(t *testing.T) {
 	}
 }
 
-// TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut: some clients send it for a field
-// that the user did not fill in.
+// TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut checks that an empty text means the same as
+// a missing field: some clients send it for a field that the user did not fill in.
 func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		content := map[string]any{"orders": []any{"one"}, "mail": "", "day": "", "note": "", "empty": ""}
-		if revision == revision2026 { // the SDK checks the choices of older clients itself
+		if revision == revision2026 { // for older clients, the SDK checks choices itself, and refuses an empty text
 			content["size"] = ""
 		}
 		got := picked(t, revision, content)
-		if want := `{"done":"[one] true false"}`; got != want { // an empty text that is a choice is one
+		if want := `{"done":"[one] true false"}`; got != want { // an empty text is an answer if it is among the choices
 			t.Errorf("%s, want %s", got, want)
 		}
 		s := newService(t, nil)

@@ -25,7 +25,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	protected := gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
-	var reached []string // values that the handler got
+	var reached []string // the keys of the answers that the handler got; after "form" comes the value of that answer
 	elicit.AddTool(protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		form := elicit.Form[value](ask, "form", "?")
 		sample := elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 1})
@@ -51,7 +51,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 	session := connect(f, server, reply(nil).options(true), revision2026)
 	request := mcpseal.Request{Method: "tools/call", Target: "t"}
-	// A state as the handler writes it.
+	// Get a state that elicit wrote.
 	first, err := session.CallTool(f.Context(), &mcp.CallToolParams{Name: "t"})
 	if err != nil {
 		f.Fatal(err)
@@ -80,7 +80,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, state, responses string) {
 		var answers mcp.InputResponseMap
 		if json.Unmarshal([]byte(responses), &answers) != nil {
-			return // the SDK refuses it
+			return // the SDK refuses such answers
 		}
 		r, err := boundary.Open(t.Context(), request, "")
 		if err != nil {
@@ -88,7 +88,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		token, err := boundary.Seal(t.Context(), &r, &state, pins...)
 		if err != nil {
-			return // too large
+			return // the state is too large
 		}
 		reached = nil
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", RequestState: token, InputResponses: answers}); err != nil && strings.Contains(err.Error(), "closed") {
@@ -101,12 +101,11 @@ func FuzzAnswers(f *testing.F) {
 		for i := 0; i < len(reached); i++ {
 			key := reached[i]
 			if key == "form" {
-				i++ // its value
+				i++ // skip the value
 			}
-			// The id in the URL's question is in the state too, so its digest is
-			// whatever that makes it.
-			// Nobody asked the later question in the round before, so only the state
-			// can have its answer.
+			// The question "url" has an id that is made from the state, so its digest is not
+			// compared. The question "later" was not asked in the first round, so only the
+			// state can have an answer to it.
 			isAsked := key == "url" || key == "later" && given.A[key].D != "" || asked.Q[key].D != "" && (given.Q[key] == asked.Q[key] || given.A[key] == asked.Q[key])
 			if !isAsked {
 				t.Fatalf("an answer to %s reached the handler, which the state %q did not ask", key, state)

@@ -15,8 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// TestAStateOfElicitReachesNoOtherHandler: during a roll-out, a replica may still have
-// the tool written by hand, and would take the state for one of its own.
+// TestAStateOfElicitReachesNoOtherHandler checks that a handler without elicit does not get a
+// state that elicit wrote. During a roll-out, a replica may still have such a handler for the
+// same tool, which would take the state for one of its own.
 func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
 	b := &book{}
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})
@@ -47,7 +48,8 @@ func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
 	}
 }
 
-// TestAPendingResultThatIsDroppedFailsTheCall: for tools, prompts and resources.
+// TestAPendingResultThatIsDroppedFailsTheCall checks that the client does not get the result of a
+// handler that drops a Pending, for two tools and a prompt.
 func TestAPendingResultThatIsDroppedFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		s := newService(t, nil)
@@ -81,7 +83,8 @@ func TestAPendingResultThatIsDroppedFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers: one value of Once, whoever asks.
+// TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers checks that a handler of elicit does not
+// lose its value of Once when its helpers ask with Within.
 func TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		s := newService(t, nil)
@@ -108,7 +111,8 @@ func TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers(t *testing.T) {
 	})
 }
 
-// TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing.
+// TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing checks that Within fails while another
+// goroutine of the same call is in Within.
 func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -117,7 +121,7 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 		group.Go(func() {
 			elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 				close(entered)
-				return <-failed // until the other one has failed
+				return <-failed // waits until the other call of Within has failed
 			})
 		})
 		<-entered
@@ -131,8 +135,9 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 	}
 }
 
-// TestAToolThatCallsOthersLendsThemNoAnswers: one yes, and one price, are for the request
-// that arrived with them. Older clients are asked for each call.
+// TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool which calls other tools does not
+// pass its answers and values on to them: a yes and a price are only for the request that arrived
+// with them. Older clients are asked for each call.
 func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		b := &book{}
@@ -179,15 +184,16 @@ func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 		if got := strings.Join(bought, ", "); strings.Contains(got, "car for 1") || version == revision2026 && (got != "" || !strings.Contains(b.String(), "another request")) {
 			t.Errorf("bought %s\n%s", got, b)
 		}
-		bought = nil // the tool by itself, behind the same middleware
+		bought = nil // now call the tool buy directly, behind the same middleware
 		if result, err := call(t, session, &mcp.CallToolParams{Name: "buy", Arguments: map[string]any{"dir": "pen"}}); err != nil || result.IsError || strings.Join(bought, ", ") != "pen for 1" {
 			t.Errorf("%+v, %v, bought %q", result, err, bought)
 		}
 	})
 }
 
-// TestArgumentsOnACopyOfTheRequestAreComparedByValue: inner middleware may pass a copy of
-// the request, and write the arguments anew, but not change them.
+// TestArgumentsOnACopyOfTheRequestAreComparedByValue checks that inner middleware may pass on a
+// copy of the request in which the arguments are written with other bytes, but not one in which
+// they have another value.
 func TestArgumentsOnACopyOfTheRequestAreComparedByValue(t *testing.T) {
 	const sent = `{"dir":"/tmp", "all":true}`
 	for name, c := range map[string]struct{ arguments, want string }{

@@ -132,7 +132,7 @@ func connect(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, versi
 	return connected
 }
 
-// call calls a tool and returns its text, or its error's.
+// call calls a tool. The call may take a minute at most.
 func call(t testing.TB, session *mcp.ClientSession, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

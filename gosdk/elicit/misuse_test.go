@@ -25,7 +25,7 @@ func (b *book) clear() {
 	b.buf.Reset()
 }
 
-// plain adds a tool with a handler that is not elicit's, and calls it.
+// plain adds a tool with a handler that is registered with the SDK itself, and calls it.
 func plain(t *testing.T, s service, u *user, revision string, handler mcp.ToolHandler) string {
 	t.Helper()
 	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, handler)
@@ -39,7 +39,8 @@ func askConfirm(ask *elicit.Asker) error {
 
 const notReturned = "elicit asks, but the handler returned a result that does not"
 
-// TestAPendingResultThatIsTakenButNotReturnedFailsTheCall: the user was not asked.
+// TestAPendingResultThatIsTakenButNotReturnedFailsTheCall checks that a call fails if its handler
+// gets the result of a Pending, but returns another result: the user was not asked.
 func TestAPendingResultThatIsTakenButNotReturnedFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -97,8 +98,9 @@ func TestAPendingResultThatIsTakenButNotReturnedFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAskingByHandInPlaceOfAPendingResultFailsTheCall: the SDK itself sends what is asked by hand to an
-// older client, so only the end of the call shows the mistake.
+// TestAskingByHandInPlaceOfAPendingResultFailsTheCall checks that a call fails if its handler
+// gets the result of a Pending, but asks a question without elicit. To an older client, the SDK
+// itself sends such a question, so the mistake shows only at the end of the call.
 func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		byHand := &mcp.ElicitParams{Mode: "form", Message: "By hand?", RequestedSchema: anyObject}
@@ -149,7 +151,8 @@ func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatAsksAndFailsKeepsItsError.
+// TestAHandlerThatAsksAndFailsKeepsItsError checks that if a handler asks with Within, but then
+// returns an error of its own, the client gets this error.
 func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -172,8 +175,8 @@ func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 	})
 }
 
-// TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit: the client has
-// answered, and its answer was good.
+// TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit checks that an error in the
+// second round is not reported as an answer that does not fit: the client's answer was good.
 func TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit(t *testing.T) {
 	for name, c := range map[string]struct {
 		second func(pending *elicit.Pending, answer *elicit.Answer[yes], unanswered error) (*mcp.CallToolResult, error)
@@ -222,8 +225,8 @@ func TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit(t *testing.
 	}
 }
 
-// TestAHandlerMayCompleteWithoutAskingAgain: while the user answered, there was nothing
-// left to ask about.
+// TestAHandlerMayCompleteWithoutAskingAgain checks that a handler may return a result without
+// asking its question again, for example because there is nothing left to ask about.
 func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for name, ask := range map[string]func(ask *elicit.Asker) error{
@@ -257,7 +260,8 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 	})
 }
 
-// TestAQuestionThatSendingMiddlewareAnswersIsAsked: an older client never sees it.
+// TestAQuestionThatSendingMiddlewareAnswersIsAsked checks that a question counts as asked if
+// sending middleware answers it, so that an older client never sees it.
 func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -274,8 +278,9 @@ func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	}
 }
 
-// TestAResultIsNotRefusedForWhatAnotherRunAsked: inner middleware runs a handler of
-// elicit twice, and takes the result that does not ask.
+// TestAResultIsNotRefusedForWhatAnotherRunAsked checks that a result without questions is sent,
+// although another run asked. Inner middleware runs a handler of elicit twice, and only the
+// second run, whose result is dropped, asks.
 func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -300,7 +305,9 @@ func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsDoneAfterWithinReturnedFailsTheCall, whatever the handler makes of the error.
+// TestWhatIsDoneAfterWithinReturnedFailsTheCall checks that a call fails if its handler reads a
+// pending answer, asks a question, or calls Once or NotYet after Within has returned, whatever
+// the handler does with the error.
 func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 	const (
 		lateRead = "an answer was read, or NotYet called, after Within returned: do it inside the function that is passed to Within"
@@ -408,7 +415,8 @@ func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 	}
 }
 
-// TestAskingWithinAfterTheHandlerReturnedAsksNobody, and harms no other call.
+// TestAskingWithinAfterTheHandlerReturnedAsksNobody checks that a goroutine which calls Within
+// after its handler has returned asks nobody, and harms no other call.
 func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s, u := newService(t, nil), reply(nil)
@@ -438,7 +446,8 @@ func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsThereMayBeReadAfterWithinReturned.
+// TestAnAnswerThatIsThereMayBeReadAfterWithinReturned checks that a handler may read an answer
+// that has arrived even after Within has returned.
 func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -463,8 +472,9 @@ func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNotThereIsNoErrorForTheClient: the handler takes the error out of the
-// function, and returns it in place of the questions.
+// TestAnAnswerThatIsNotThereIsNoErrorForTheClient checks that the client never gets the error of
+// a pending answer. The handler takes this error out of the function that it passes to Within,
+// and returns it in place of the questions.
 func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -499,7 +509,9 @@ func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused: a price is for one thing.
+// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that no two calls of Within may use the
+// same key for Once, nor one call and the handler itself: otherwise the price of one item would
+// be used for another.
 func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	var paid []string
 	pay := func(ctx context.Context, req mcp.Request, item string) (*elicit.Pending, error) {
@@ -553,7 +565,8 @@ func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	}
 }
 
-// TestAQuestionAndAValueOfOnceMayHaveOneKey, even in two calls of Within.
+// TestAQuestionAndAValueOfOnceMayHaveOneKey checks that a question and a value of Once may have
+// the same key, even in two calls of Within.
 func TestAQuestionAndAValueOfOnceMayHaveOneKey(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -574,8 +587,9 @@ func TestAQuestionAndAValueOfOnceMayHaveOneKey(t *testing.T) {
 	})
 }
 
-// TestARefusalMayBeReadAfterAHelperAsked: a helper's call of Within looks at its own
-// questions only, and the handler's are looked at when the handler has returned.
+// TestARefusalMayBeReadAfterAHelperAsked checks that a handler of elicit may read a refusal after
+// a helper has called Within. The helper's call of Within checks only its own questions. Those
+// of the handler are checked when the handler has returned.
 func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		declined string
@@ -620,8 +634,9 @@ func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 	}
 }
 
-// TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext: the handler went on after
-// the error, and may act against the refusal.
+// TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext checks that Within fails if a refusal
+// was not read in an earlier call of Within, which failed: the handler went on after that error,
+// and may act against the refusal.
 func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -651,7 +666,8 @@ func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
 	})
 }
 
-// TestAskingWithinAfterAPendingResultIsRefusedInAHelper of a handler of elicit.
+// TestAskingWithinAfterAPendingResultIsRefusedInAHelper checks that a helper in a handler of
+// elicit cannot call Within again after it got a Pending.
 func TestAskingWithinAfterAPendingResultIsRefusedInAHelper(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -667,7 +683,7 @@ func TestAskingWithinAfterAPendingResultIsRefusedInAHelper(t *testing.T) {
 	})
 }
 
-// copies are requests that a handler may pass to Within in place of its own.
+// copies has functions that copy a request. A handler may pass such a copy to Within.
 var copies = map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 	"a copy": func(req *mcp.CallToolRequest) *mcp.CallToolRequest { copied := *req; return &copied },
 	"a copy with its own answers": func(req *mcp.CallToolRequest) *mcp.CallToolRequest {
@@ -687,8 +703,8 @@ var copies = map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 	},
 }
 
-// TestACopyOfTheRequestIsOfTheSameRun: one yes is for one action, and one value of Once
-// is computed once.
+// TestACopyOfTheRequestIsOfTheSameRun checks that Within treats a copy of the request like the
+// request itself: one yes counts for one action, and Once computes a value only once.
 func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -727,7 +743,8 @@ func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheRequestIsOfTheSameRunInAHelper of a handler of elicit.
+// TestACopyOfTheRequestIsOfTheSameRunInAHelper checks that Once in a handler of elicit computes
+// a value only once, although a helper passes a copy of the request to Within.
 func TestACopyOfTheRequestIsOfTheSameRunInAHelper(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -750,7 +767,8 @@ func TestACopyOfTheRequestIsOfTheSameRunInAHelper(t *testing.T) {
 	}
 }
 
-// TestAnotherRequestInOneRunIsRefused: it would begin anew what the run has kept.
+// TestAnotherRequestInOneRunIsRefused checks that Within fails if it gets another request than
+// before in the same run: what the run has kept would be lost.
 func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 	for name, other := range map[string]*mcp.CallToolParamsRaw{
 		"other arguments": {Name: "t", Arguments: json.RawMessage(`{"dir":"/home"}`)},
@@ -776,7 +794,8 @@ func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 	}
 }
 
-// TestAValueOfOnceIsForOneRun: a handler that asks by hand runs again for an older client.
+// TestAValueOfOnceIsForOneRun checks that each run of a handler may use the same key for Once. A
+// handler that asks by hand runs again, even for an older client.
 func TestAValueOfOnceIsForOneRun(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -798,8 +817,8 @@ func TestAValueOfOnceIsForOneRun(t *testing.T) {
 	})
 }
 
-// TestALoopThatAsksForAnotherAnswerEnds: one bad answer must not keep a server busy for
-// ever.
+// TestALoopThatAsksForAnotherAnswerEnds checks that a call fails if it asks the same question
+// too often in one run: one bad answer must not keep a server busy for ever.
 func TestALoopThatAsksForAnotherAnswerEnds(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		asked := 0
@@ -830,7 +849,8 @@ func TestALoopThatAsksForAnotherAnswerEnds(t *testing.T) {
 	})
 }
 
-// TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet.
+// TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet checks that NotYet does not send a
+// question that the handler made after it had read a pending answer.
 func TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{}

@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// behind returns a service with a middleware further in.
+// behind returns a service with inner middleware, which runs after that of gosdk.Protect.
 func behind(t *testing.T, middleware mcp.Middleware) service {
 	t.Helper()
 	s := newService(t, nil)
@@ -29,7 +29,8 @@ func behind(t *testing.T, middleware mcp.Middleware) service {
 	return service{gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.book.logger()}), s.book, s.keys}
 }
 
-// TestAMiddlewareMayAskAnOlderClientToo: its question is not a round of elicit's.
+// TestAMiddlewareMayAskAnOlderClientToo checks that inner middleware may ask an older client a
+// question of its own, which is not part of a round of elicit.
 func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -73,8 +74,9 @@ func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 	})
 }
 
-// TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug: an answer counts for
-// elicit's wording, so nothing else may go out.
+// TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug checks that a call fails if inner
+// middleware changes the questions of elicit. An answer counts for elicit's wording, so no other
+// wording may be sent.
 func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 	each := func(change func(*mcp.ElicitParams)) func(mcp.InputRequestMap) {
 		return func(m mcp.InputRequestMap) {
@@ -128,7 +130,7 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 			if got != internal || !strings.Contains(s.book.String(), "what elicit asks was changed") {
 				t.Errorf("%s: %s; the log: %s", name, got, s.book)
 			}
-			// An older client is asked once by the SDK, from further in than any middleware.
+			// The SDK asks an older client the first question before middleware can change it.
 			if asked := strings.Join(u.messages(), " "); asked != "" && (asked != "A?" || revision == revision2026) {
 				t.Errorf("%s: asked %s", name, asked)
 			}
@@ -136,8 +138,8 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// TestAHandlerMayRunTwiceForOneCall: a middleware repeats a call, and takes either
-// result. Every answer is remembered all the same, and so is what Once made.
+// TestAHandlerMayRunTwiceForOneCall checks that inner middleware may run a handler of elicit
+// twice, and return either result. All answers, and the values of Once, are still remembered.
 func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	type run = func() (mcp.Result, error)
 	for name, repeat := range map[string]func(run) (mcp.Result, error){
@@ -173,7 +175,7 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 					}
 				})
 				elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
-					id, err := elicit.Once(ask, "id", func() (string, error) { return rand.Text(), nil }) // so that no two runs write one state
+					id, err := elicit.Once(ask, "id", func() (string, error) { return rand.Text(), nil }) // so that no two runs write the same state
 					if err != nil {
 						return result{}, err
 					}
@@ -218,8 +220,9 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	}
 }
 
-// TestAResultOfARunThatIsForgottenIsRefused: what is kept of a call is bounded, and
-// a state that nobody knows would be asked for again without an end.
+// TestAResultOfARunThatIsForgottenIsRefused checks that a result is refused if its state is no
+// longer known, because only the last few states of a call are kept. Otherwise the same question
+// would be asked again without an end.
 func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -244,7 +247,8 @@ func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAMisfitStopsTheHandler: a good answer beside it does nothing.
+// TestAMisfitStopsTheHandler checks that the handler can read no answer if one of them does not
+// fit. So it does not act on a good answer that came with a bad one.
 func TestAMisfitStopsTheHandler(t *testing.T) {
 	s := newService(t, nil)
 	ran := 0
@@ -265,8 +269,9 @@ func TestAMisfitStopsTheHandler(t *testing.T) {
 	}
 }
 
-// TestANilInAQuestionIsTheAuthorsBug: the SDK would end the process, asking an older
-// client, or the client would get a null where it expects none. Nobody is asked.
+// TestANilInAQuestionIsTheAuthorsBug checks that a call fails if a question has a nil in it, and
+// that nobody is asked. Otherwise the SDK would end the process when it asks an older client, or
+// the client would get a null where it expects none.
 func TestANilInAQuestionIsTheAuthorsBug(t *testing.T) {
 	sample := func(messages ...*mcp.SamplingMessage) func(*elicit.Asker) error {
 		return func(ask *elicit.Asker) error {
@@ -306,7 +311,7 @@ func TestANilInAQuestionIsTheAuthorsBug(t *testing.T) {
 		both(t, func(t *testing.T, revision string) {
 			s := newService(t, nil)
 			elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
-				also := elicit.Form[value](a, "also", "Also?") // travels in the same round, if it does
+				also := elicit.Form[value](a, "also", "Also?") // would be sent in the same round
 				if err := ask(a); err != nil {
 					return result{}, err
 				}
@@ -359,7 +364,8 @@ func TestAFormIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// TestOneTokenCountsOnceOverBothRevisions sends it forty times at once.
+// TestOneTokenCountsOnceOverBothRevisions sends one token forty times at once, from a newer and
+// an older client. The tool must act only once.
 func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
@@ -394,8 +400,8 @@ func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotAskedForIsNotKept: members that the form does not have, and content
-// beside a URL, would fill the state.
+// TestWhatWasNotAskedForIsNotKept checks that the state has only what was asked for. Members for
+// which the form has no field, and content in an answer about a URL, would fill the state.
 func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -419,8 +425,8 @@ func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAQuestionIsNobodyElses: what is done to one result changes no other, nor what
-// an answer is held to.
+// TestAQuestionIsNobodyElses checks that middleware which changes the schema of a question changes
+// neither other questions nor the schema that answers are checked with.
 func TestAQuestionIsNobodyElses(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -446,8 +452,8 @@ func TestAQuestionIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestOnceIsNotReadAsSomethingElse by another Once, nor under a key that does not
-// come back.
+// TestOnceIsNotReadAsSomethingElse checks that a call fails if two values of Once with different
+// types have the same key, or if a key is not UTF-8 and so would not come back from JSON.
 func TestOnceIsNotReadAsSomethingElse(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "two"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -491,8 +497,9 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatWasGivenUpMayGoOn: a middleware further in makes another, and takes
-// that. What it left behind looks at its call while the rounds go on.
+// TestAnAttemptThatWasGivenUpMayGoOn checks that a run of the handler may go on after inner
+// middleware has given it up. In each round, the middleware leaves one run in a goroutine, which
+// goes on in the next round, and returns the result of another run.
 func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		var late sync.WaitGroup
@@ -502,7 +509,7 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/call" {
-					close(again) // what the round before left behind goes on
+					close(again) // lets the run that the previous round left behind go on
 					again = make(chan struct{})
 					goOn := again
 					late.Go(func() { <-goOn; next(ctx, method, req) })
@@ -527,7 +534,8 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	})
 }
 
-// TestACancelIsNoAnswerThatDoesNotFit: nobody did anything wrong.
+// TestACancelIsNoAnswerThatDoesNotFit checks that a cancelled call is not logged as one whose
+// answer does not fit: nobody did anything wrong.
 func TestACancelIsNoAnswerThatDoesNotFit(t *testing.T) {
 	s := newService(t, nil)
 	ended := make(chan struct{})

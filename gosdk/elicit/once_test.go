@@ -16,14 +16,14 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// event writes more JSON than it reads.
+// event writes a member into its JSON that it ignores when it reads the JSON back.
 type event struct{ ID string }
 
 func (e event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"type": "event", "ID": e.ID})
 }
 
-// forgetful does not read what it writes.
+// forgetful loses its value when its JSON is read back.
 type forgetful struct{ ID string }
 
 func (*forgetful) UnmarshalJSON([]byte) error { return nil }
@@ -52,7 +52,8 @@ func once[T any](t *testing.T, revision string, s service, value T) (got string,
 	return text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"})), computed
 }
 
-// onceIsOnce: what comes back is computed once, and what does not is refused.
+// onceIsOnce checks that Once computes the value only once. Once may also refuse the value,
+// because it does not come back from JSON as it was.
 func onceIsOnce[T any](t *testing.T, value T) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
@@ -103,8 +104,9 @@ type price struct {
 	Cents int `json:"cents"`
 }
 
-// TestWhatAnotherReleaseKeptIsNotComputedAgain: an order that was placed is not
-// placed a second time, nor taken for another.
+// TestWhatAnotherReleaseKeptIsNotComputedAgain checks that a value which another release kept is
+// either read as it was, or fails the call. So an order, for example, is never placed twice, and
+// never taken for another order.
 func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 	afterARelease(t, "the same type", keeping(price{5}), keeping(price{7}), `{"done":"{Cents:5}"}`)
 	afterARelease(t, "a renamed field", keeping(price{5}), keeping(struct {
@@ -125,7 +127,7 @@ func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)
 }
 
-// keeping is a handler of one release.
+// keeping returns a function that keeps a value with Once, as the handler of one release.
 func keeping[T any](value T) func(*elicit.Asker, *int) (string, error) {
 	return func(ask *elicit.Asker, computed *int) (string, error) {
 		kept, err := elicit.Once(ask, "k", func() (T, error) { *computed++; return value, nil })
@@ -157,8 +159,9 @@ func afterARelease(t *testing.T, name string, before, after func(*elicit.Asker, 
 	}
 }
 
-// TestNothingIsComputedFromAnAnswerThatIsPending: a handler that looks at its errors
-// later would otherwise keep what it made of a zero answer.
+// TestNothingIsComputedFromAnAnswerThatIsPending checks that Once computes nothing after the
+// handler has read a pending answer. Otherwise a handler that checks its errors later would
+// keep a value made from an empty answer.
 func TestNothingIsComputedFromAnAnswerThatIsPending(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for name, handler := range map[string]func(*shop, *elicit.Asker) (string, error){
@@ -219,7 +222,8 @@ func TestNothingIsComputedFromAnAnswerThatIsPending(t *testing.T) {
 	})
 }
 
-// TestNothingIsComputedAfterAMistake: the call fails.
+// TestNothingIsComputedAfterAMistake checks that Once computes nothing after a mistake of the
+// handler's author, because the call fails anyway.
 func TestNothingIsComputedAfterAMistake(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{}
@@ -234,8 +238,9 @@ func TestNothingIsComputedAfterAMistake(t *testing.T) {
 	})
 }
 
-// TestNothingIsComputedFromAnAnswerThatDoesNotFit: the call fails, and an order that
-// nobody wanted is not placed first.
+// TestNothingIsComputedFromAnAnswerThatDoesNotFit checks that Once computes nothing after an
+// answer that does not fit, even if the handler goes on: the call fails, so it must not place
+// an order first.
 func TestNothingIsComputedFromAnAnswerThatDoesNotFit(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

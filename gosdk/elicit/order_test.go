@@ -16,8 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// everyWay runs a handler as elicit's own and with Within, for clients of both
-// revisions. Each run has a fresh shop.
+// everyWay calls the function check for clients of both revisions, and for each of two ways to
+// register a handler: with elicit.AddTool, or with the SDK and Within. The function run calls the
+// handler of a shop, and returns the text of the result. Each call of run needs a new shop.
 func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
@@ -54,13 +55,14 @@ func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
 	})
 }
 
-// shop is a tool whose first question changes its words while another is answered.
+// shop is a tool and its user. While the user answers another question, the words of the tool's
+// first question may change.
 type shop struct {
 	service
 	*user
 	handler   func(*elicit.Asker) (string, error)
-	words     string // of the first question
-	changesAt string // the words change when this question is answered
+	words     string // the words of the first question
+	changesAt string // the words change when the user answers the question with this message; "" for never
 	actions   map[string]string
 	computed  int
 }
@@ -100,8 +102,8 @@ func (s *shop) check(t *testing.T, got, want string, messages ...string) {
 
 const onceCameAfter = "Once computed the value total after its answer was read"
 
-// TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain: are you sure, about
-// another choice?
+// TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain checks that if a question is asked
+// again, so are the questions that came after its answer: the user was sure of another choice.
 func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -110,7 +112,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
-		// What came after what came after it, too.
+		// The questions that came after those are asked again too.
 		s = &shop{changesAt: "Really?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") },
@@ -118,7 +120,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// Even if a later round did not ask the question in between.
+		// They are asked again even if one of the rounds in between did not ask the first question.
 		s = &shop{changesAt: "Really?"}
 		runs := 0
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -130,7 +132,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// After a refusal, too, whichever answer was refused.
+		// The same is true if one of the two answers is a refusal.
 		for _, refused := range []string{"Which?", "Sure?"} {
 			s = &shop{changesAt: "Sure?", actions: map[string]string{refused: "decline"}}
 			s.handler = func(a *elicit.Asker) (string, error) {
@@ -142,8 +144,9 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt: nothing was known of the
-// other one when the question was made.
+// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks that when an answer is asked
+// for again, the answers to earlier questions stay, and so do earlier values of Once. They were
+// asked for or computed before the handler had read that answer, so they do not depend on it.
 func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -171,8 +174,9 @@ func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall: it may have been
-// made from that answer, and it is not computed twice.
+// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall checks that a call fails if
+// an answer is asked for again after Once has computed a value: the value may have been made
+// from that answer, and no value is computed twice.
 func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for name, once := range map[string]func(*shop, *elicit.Asker, *elicit.Answer[value]) error{
@@ -208,8 +212,9 @@ func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testin
 	})
 }
 
-// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers: the round that asks it
-// does not read them.
+// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers checks that a question depends on
+// the answers that a value of Once was made from, even if the round that asks the question does
+// not read these answers.
 func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
@@ -236,7 +241,7 @@ func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 		t.Errorf("the state: %s", state)
 	}
 	asked = round(t, session, "t", round(t, session, "t", nil, nil), answers("Which?", "x"))
-	if state := stateOf(t, s, asked); strings.Count(state, `"p":1`) != 2 { // the value and First?
+	if state := stateOf(t, s, asked); strings.Count(state, `"p":1`) != 2 { // one for the value, one for First?
 		t.Errorf("the state: %s", state)
 	}
 	again := round(t, session, "t", asked, nil) // this round does not read Which?
@@ -245,7 +250,9 @@ func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	}
 }
 
-// TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive: the user may refuse this time.
+// TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive checks that NotYet also drops the answers
+// that came after the consent, and that the call fails if Once computed a value after it: the
+// user may refuse this time.
 func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		connect := func(s *shop, afterwards func(*elicit.Asker) error) func(*elicit.Asker) (string, error) {
@@ -268,7 +275,7 @@ func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 		s.handler = connect(s, func(a *elicit.Asker) error { _, err := ask(a, "Name?").Value(); return err })
 		s.check(t, run(s), `{"done":"connected"}`, "Open?", "Name?", "Open?", "Name?")
 
-		// A question that was made after the consent was read is not sent with it.
+		// A question that was made after the consent was read is not sent together with the URL.
 		s = &shop{}
 		s.handler = connect(s, func(a *elicit.Asker) error { ask(a, "Name?"); return nil })
 		s.check(t, run(s), `{"done":"connected"}`, "Open?", "Open?")
@@ -282,8 +289,9 @@ func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	})
 }
 
-// TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive: another release reads
-// other answers.
+// TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive checks that an answer which this
+// release cannot read is asked for again, and that the answers after it are dropped. The call
+// fails if Once computed a value after it.
 func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		s := newService(t, nil)
@@ -301,7 +309,8 @@ func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) 
 		})
 		session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 		asked := round(t, session, "t", round(t, session, "t", nil, nil), answers("which", "x"))
-		// A key holder's hand in the state stands for what a release may have left.
+		// An earlier release may have recorded an answer that this one cannot read. The function
+		// reseal makes such a state.
 		params := &mcp.CallToolParams{Name: "t", InputResponses: answers("sure", "x"), RequestState: reseal(t, s, "t", asked.RequestState, func(state map[string]any) {
 			state["a"].(map[string]any)["which"].(map[string]any)["c"] = "not a form"
 		})}
@@ -321,7 +330,9 @@ func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) 
 	}
 }
 
-// TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten: nobody reads it.
+// TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten checks that a call fails if
+// nobody reads a refusal, even if the refusal was dropped because an earlier answer is asked for
+// again.
 func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Why?", actions: map[string]string{"Sure?": "decline"}}
@@ -330,7 +341,7 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 				return "", err
 			}
 			sure := ask(a, "Sure?")
-			if s.words == "Which?" { // ask it, and look no more
+			if s.words == "Which?" { // later runs ask Sure? too, but do not read the answer
 				return read(func() *elicit.Answer[value] { return ask(a, "Why?") }, func() *elicit.Answer[value] { return sure })
 			}
 			return "deleted", nil
@@ -341,8 +352,10 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 	})
 }
 
-// TestAnAnswerThatWasDroppedIsNotRead: the handler asks in another order than before.
-// A client may choose the order, for example by its locale.
+// TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler first
+// reads an answer, and then asks a question whose new words drop that answer. This happens if the
+// handler asks in another order than before. A client may choose the order, for example by its
+// locale.
 func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for _, once := range []bool{false, true} {
@@ -373,6 +386,9 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 	})
 }
 
+// TestAnAnswerThatWasDroppedIsNotRead checks that the handler cannot read an answer after it was
+// dropped. The handler asks in another order than before: first Sure?, and then the question with
+// new words, which drops the answer to Sure? from the state.
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -390,7 +406,7 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 			t.Errorf("%s; asked %q; the log: %s", got, messages, s.book)
 		}
 
-		// Not even if nobody reads the one that is asked again.
+		// The same is true if nobody reads the answer to the question with the new words.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -402,7 +418,8 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
-		// A question that depends on it is not sent, and nothing else can be.
+		// If the answer is read before it is dropped, the call fails, and the question Really?,
+		// which depends on that answer, is not sent.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -419,7 +436,9 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges: another question does.
+// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that a question is not
+// taken for one that reads differently every time if its answer is often dropped because another
+// question changed.
 func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{actions: map[string]string{"Sure?": "decline"}}
@@ -434,14 +453,14 @@ func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T)
 	})
 }
 
-// program is a handler made of random steps. It notes what it knew, that is, which
-// answers it had read, when it made each question and computed each value.
+// program is a handler made of random steps. For each question that it makes, and each value that
+// it computes, it notes what it knew at that time, that is, which answers it had read.
 type program struct {
 	steps  []step
 	words  map[string]int    // how often the words of each question changed
 	knew   map[string]string // what this run knew when it made each question
 	sent   map[string]string // what the run that sent each question knew
-	faults []string          // what went together in this run, but should not
+	faults []string          // the answers and values that this run must not have used
 }
 
 type step struct{ do, key string }
@@ -499,8 +518,9 @@ func (p *program) handle(_ context.Context, a *elicit.Asker, _ args) (result, er
 	return result{"done"}, nil
 }
 
-// TestWhatARunUsesGoesTogether: whichever questions change, and whichever answers come
-// late, each answer and each value is from a time when the handler knew what it knows now.
+// TestWhatARunUsesGoesTogether runs random handlers, whose questions change and whose answers may
+// come late. Each answer and each value that a run uses must come from a run that knew the same at
+// that point.
 func TestWhatARunUsesGoesTogether(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(400) {
@@ -524,7 +544,7 @@ func TestWhatARunUsesGoesTogether(t *testing.T) {
 			params.RequestState, params.InputResponses = got.RequestState, mcp.InputResponseMap{}
 			for _, key := range slices.Sorted(maps.Keys(got.InputRequests)) {
 				switch random.IntN(8) {
-				case 0: // stays open
+				case 0: // the question stays open
 				case 1:
 					params.InputResponses[key], p.sent[key] = &mcp.ElicitResult{Action: "decline"}, p.knew[key]
 				default:

@@ -76,8 +76,9 @@ func TestUndeclaredKindsAreRefusedWhicheverRevision(t *testing.T) {
 	})
 }
 
-// TestNothingOfAnOlderClientsAnswerIsRepeated: the SDK checks such answers before
-// we do, and reports its own error. (A newer client checks its answers itself.)
+// TestNothingOfAnOlderClientsAnswerIsRepeated checks that neither the error nor the log repeats
+// an answer that does not fit. The SDK checks the answers of older clients before elicit does,
+// and its own error repeats them. (A newer client checks its answers itself.)
 func TestNothingOfAnOlderClientsAnswerIsRepeated(t *testing.T) {
 	for _, revision := range []string{revision2025} {
 		s := newService(t, nil)
@@ -91,7 +92,7 @@ func TestNothingOfAnOlderClientsAnswerIsRepeated(t *testing.T) {
 			_, err := elicit.Form[age](ask, "age", "Age?").Value()
 			return result{}, err
 		})
-		for _, where := range []string{"First?", "Age?"} { // which the SDK asks, and which we ask
+		for _, where := range []string{"First?", "Age?"} { // the SDK asks the first question, and gosdk the second
 			u := reply(map[string]*mcp.ElicitResult{where: accept(map[string]any{"years": "hush-hush", "value": []any{"hush"}})})
 			got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
 			if strings.Contains(got, "hush") || !strings.Contains(got, "does not fit what was asked") {
@@ -213,7 +214,7 @@ func TestTheCallAsksWhateverTheHandlerReturns(t *testing.T) {
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		a, b := elicit.Form[value](ask, "a", "A?"), elicit.Form[value](ask, "b", "B?")
 		a.Value()
-		c := elicit.Form[value](ask, "c", "C?") // behind a pending read: it may depend on it
+		c := elicit.Form[value](ask, "c", "C?") // made after a pending answer was read, so it may depend on that answer
 		b.Value()
 		c.Value()
 		return result{}, errors.New("an error of its own")
@@ -240,8 +241,9 @@ func TestRootsThatAreNullAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestHowManyRoundsOneCallMayHave: the official client asks nine times and then
-// gives up; older clients are asked for as long as the boundary allows.
+// TestHowManyRoundsOneCallMayHave checks the limits on the rounds of one call. The official
+// client asks its user nine times and then gives up. Older clients are asked for as long as the
+// boundary allows.
 func TestHowManyRoundsOneCallMayHave(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		most := map[string]int{revision2026: 9, revision2025: 20}[revision]
@@ -264,8 +266,9 @@ func TestHowManyRoundsOneCallMayHave(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatFailsAPromptOrAResourceHasACode: they have no tool errors, and the
-// SDK would send code 0.
+// TestAnAnswerThatFailsAPromptOrAResourceHasACode checks that the error has a code if an answer
+// makes a prompt or a resource fail. Prompts and resources have no tool errors, and without a
+// code the SDK would send code 0.
 func TestAnAnswerThatFailsAPromptOrAResourceHasACode(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -288,7 +291,7 @@ func TestAnAnswerThatFailsAPromptOrAResourceHasACode(t *testing.T) {
 		}
 		elicit.AddResource(s.Protected, &mcp.Resource{Name: "r", URI: "file:///r"}, read)
 		elicit.AddResourceTemplate(s.Protected, &mcp.ResourceTemplate{Name: "t", URITemplate: "file:///t/{x}"}, read)
-		raw := revision == revision2026 // there, the official client checks answers itself
+		raw := revision == revision2026 // the official client of this revision checks answers itself, so they are sent by hand
 		for _, c := range []struct {
 			answer *mcp.ElicitResult
 			want   string

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// TestARefusalThatNobodyReadFailsTheCall: the user said no, or said nothing, and the
-// handler went on as if it had not asked.
+// TestARefusalThatNobodyReadFailsTheCall checks that a call fails if the user declined or
+// cancelled a question, and the handler went on without having read that answer.
 func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 	runs, threes := 0, 0
 	const question = "Delete everything?"
@@ -24,7 +24,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 	const unread = "the question confirm was declined or cancelled, and nobody read its answer"
 	for name, c := range map[string]struct {
 		handler func(*elicit.Asker) error
-		want    string // if the user refuses; "" for the author's mistake
+		want    string // what the client gets if the user refuses; "" if the call fails as a mistake of the author
 	}{
 		"not read": {func(a *elicit.Asker) error {
 			ask(a)
@@ -61,7 +61,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 		}, "ERROR nothing was deleted"},
 		"no longer asked": {func(a *elicit.Asker) error {
 			answer := elicit.Form[value](a, "a", "Why a?")
-			if runs++; runs%2 == 1 { // the first of two
+			if runs++; runs%2 == 1 { // the first of two runs
 				ask(a)
 			}
 			_, err := answer.Value()
@@ -69,10 +69,10 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 		}, `{"done":"deleted"}`},
 		"not read, reworded": {func(a *elicit.Asker) error {
 			message := question
-			if runs++; runs%2 == 0 { // the second of two
+			if runs++; runs%2 == 0 { // the second of two runs
 				message = "Delete 6 files?"
 			}
-			for range 4 { // one rewording, however often it is asked
+			for range 4 { // it counts as one rewording, however often it is asked
 				elicit.Form[confirm](a, "confirm", message)
 			}
 			return why(a, "a")
@@ -82,7 +82,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 			if threes++; threes%3 != 1 {
 				message = "Delete 6 files?"
 			}
-			if threes%3 == 1 { // the first of three
+			if threes%3 == 1 { // the first of three runs
 				elicit.Form[confirm](a, "confirm", message)
 			}
 			err := errors.Join(why(a, "a"), why(a, "b"))
@@ -119,7 +119,8 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 	}
 }
 
-// TestARefusalThatNobodyReadFailsAPromptAndAResource: they complete without an error too.
+// TestARefusalThatNobodyReadFailsAPromptAndAResource checks that prompts and resources fail too
+// if they complete without having read a refusal.
 func TestARefusalThatNobodyReadFailsAPromptAndAResource(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -144,8 +145,8 @@ func TestARefusalThatNobodyReadFailsAPromptAndAResource(t *testing.T) {
 	})
 }
 
-// TestARefusalThatWasRewordedIsAskedAgain: a question that is read is asked again, and the new answer
-// counts.
+// TestARefusalThatWasRewordedIsAskedAgain checks that a refused question is asked again if its
+// words change and the handler reads its answer. The new answer counts.
 func TestARefusalThatWasRewordedIsAskedAgain(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -166,8 +167,9 @@ func TestARefusalThatWasRewordedIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestARefusedURLThatIsAskedAgainIsNotForgotten: the client leaves the second question
-// open, and the handler does not look.
+// TestARefusedURLThatIsAskedAgainIsNotForgotten checks that a refusal still counts after NotYet
+// has asked the question again: the call fails if the client leaves the second question open and
+// the handler does not read its answer.
 func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	s := newService(t, nil)
 	runs := 0
@@ -203,7 +205,8 @@ func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestAMisfitIsNotTakenForARefusalThatNobodyRead: after a misfit nothing can be read.
+// TestAMisfitIsNotTakenForARefusalThatNobodyRead checks that an unread refusal is not a mistake if
+// another answer does not fit: in that case, the handler can read no answer at all.
 func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -221,8 +224,8 @@ func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 	})
 }
 
-// refusedAndFailed asks two questions, does not read the first one, which the user
-// declines, and fails.
+// refusedAndFailed asks two questions, reads only the second answer, and fails. In the test
+// below, the user declines the first question.
 func refusedAndFailed(a *elicit.Asker) error {
 	elicit.Form[confirm](a, "confirm", "Delete everything?")
 	if _, err := elicit.Form[value](a, "why", "Why?").Value(); err != nil {
@@ -231,8 +234,9 @@ func refusedAndFailed(a *elicit.Asker) error {
 	return errors.New("the disk is full")
 }
 
-// TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin: the handler may
-// have acted against the refusal.
+// TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin checks that a call fails
+// if Within failed, a refusal was not read, and the handler still returns a result: it may have
+// acted against the refusal.
 func TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

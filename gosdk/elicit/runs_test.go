@@ -23,7 +23,7 @@ func twice(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// within makes a handler of the SDK's of a function that asks.
+// within returns a handler for the SDK that passes the function ask to elicit.Within.
 func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if pending, err := elicit.Within(ctx, req, ask); pending != nil || err != nil {
@@ -35,7 +35,8 @@ func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
 
 const askedTwice = "ask under the key confirm, or inner middleware ran the handler twice"
 
-// TestAKeyOfAnEarlierCallOfWithinIsRefused: one yes is for one action.
+// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that no two calls of Within may use the same
+// key, nor one call and the handler itself: otherwise one yes would count for several actions.
 func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	same := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req }
 	shallow := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { copied := *req; return &copied }
@@ -54,7 +55,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		}
 	}
-	// direct asks in a handler of elicit itself.
+	// direct asks in a handler of elicit, without Within.
 	direct := func(ask *elicit.Asker, act func()) error {
 		answer, err := elicit.Form[yes](ask, "confirm", "Are you sure?").Value()
 		if err == nil && answer.OK {
@@ -114,8 +115,9 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatAsksWithinIsNotRunTwice: what a run that was dropped has asked or got
-// wrong must not count in the next one. For older clients such runs are apart.
+// TestAHandlerThatAsksWithinIsNotRunTwice checks that a call fails if inner middleware runs its
+// handler twice and drops the first result: what the dropped run asked, or did wrong, must not
+// count in the second run. For older clients, such runs are separate.
 func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask func(ask *elicit.Asker, run *int) error
@@ -153,7 +155,9 @@ func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	}
 }
 
-// TestAReadOfARunThatWasDroppedDoesNotCount: only the second round runs twice.
+// TestAReadOfARunThatWasDroppedDoesNotCount checks that a call fails if only a dropped run has
+// read a refusal. Inner middleware runs the handler twice in the second round, and drops the
+// first of these runs.
 func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 	calls := 0
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -185,7 +189,8 @@ func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAHandlerOfElicitMayRunTwice: each run is by itself, and so are its helpers.
+// TestAHandlerOfElicitMayRunTwice checks that inner middleware may run a handler of elicit
+// twice, even if the handler has helpers that call Within: the two runs share nothing.
 func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := behind(t, twice)
@@ -204,8 +209,8 @@ func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 	})
 }
 
-// TestAskingWithinAfterAPendingResultIsRefused: a handler that goes on must not lose the
-// question, whichever request it passes.
+// TestAskingWithinAfterAPendingResultIsRefused checks that a handler which ignores a Pending
+// cannot call Within again, with the same request or with a copy: the question would be lost.
 func TestAskingWithinAfterAPendingResultIsRefused(t *testing.T) {
 	for name, with := range map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 		"the same request": func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req },

@@ -23,10 +23,10 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// TestSessionsOfManyUsersNeverMix: older clients call at the same time, strangers answer
-// their questions first, and some break off, cancel their call or end their session.
-// Every handler sees its own call's answers, every undisturbed call completes, and no
-// session is left.
+// TestSessionsOfManyUsersNeverMix runs older clients that call at the same time. Strangers try to
+// answer their questions first. Some clients break off, cancel their call or end their session.
+// Every handler must see only the answers of its own call, every undisturbed call must complete,
+// and no session may be left over.
 func TestSessionsOfManyUsersNeverMix(t *testing.T) {
 	const users, calls = 4, 4
 	store, err := replay.NewSingleProcess(replay.Config{})
@@ -98,7 +98,7 @@ func TestSessionsOfManyUsersNeverMix(t *testing.T) {
 	if finished.Load() < users*calls {
 		t.Errorf("%d calls completed", finished.Load())
 	}
-	for u := range users { // there is room for as many sessions as at first
+	for u := range users { // there is room again for as many sessions as at first
 		for range 2 {
 			c.open(t, fmt.Sprint("u", u))
 		}
@@ -113,7 +113,8 @@ func TestSessionsOfManyUsersNeverMix(t *testing.T) {
 	}
 }
 
-// disturbances are what a client does at its third question instead of answering it.
+// disturbances has what a client does at its third question instead of answering it. Nil means
+// that the client answers.
 var disturbances = []func(c chaos, user, session string, id int, breakOff func()){
 	nil,
 	func(_ chaos, _, _ string, _ int, breakOff func()) { breakOff() },
@@ -126,7 +127,7 @@ var disturbances = []func(c chaos, user, session string, id int, breakOff func()
 	},
 }
 
-// chaos is older clients of one server.
+// chaos sends the requests of older clients to one server.
 type chaos struct{ url string }
 
 func (c chaos) request(ctx context.Context, method, user, session, body string) (*http.Response, error) {
@@ -143,7 +144,8 @@ func (c chaos) request(ctx context.Context, method, user, session, body string) 
 	return http.DefaultClient.Do(r)
 }
 
-// send returns the status and the session's id.
+// send sends a request. It returns the status and the session's id from the response, or 0 and
+// "" if there is no response.
 func (c chaos) send(ctx context.Context, method, user, session, body string) (status int, id string) {
 	response, err := c.request(ctx, method, user, session, body)
 	if err != nil {
@@ -165,7 +167,8 @@ func (c chaos) open(t *testing.T, user string) string {
 	return id
 }
 
-// call reports whether the call completed.
+// call calls the tool and answers its questions. Before each answer, strangers try to answer. It
+// reports whether the call completed.
 func (c chaos) call(t *testing.T, user, stranger, session string, id int, dir string, disturbance func(chaos, string, string, int, func())) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

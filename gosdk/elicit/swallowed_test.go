@@ -25,7 +25,8 @@ type dirs struct {
 
 const internalText = `{"code":-32603,"message":"Internal error"}`
 
-// A handler that goes on after an error of Within may act on an answer that it has not got.
+// If an answer does not fit, a call fails even if its handler goes on after the error of Within:
+// the handler may have acted without the answer.
 func TestAnAnswerThatDoesNotFitFailsAHandlerThatGoesOn(t *testing.T) {
 	s := newService(t, nil)
 	ask := func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err }
@@ -103,7 +104,8 @@ func TestAPanicInWithinFailsTheCallOfAHandlerThatRecovers(t *testing.T) {
 	})
 }
 
-// A client can put any text into its arguments, and so into the error of a tool.
+// A client can put any text into its arguments, and so into the error of a tool that quotes
+// them. Such a text must not pass for the error of a pending answer.
 func TestAnErrorThatQuotesAClientIsNotTakenForAPendingAnswer(t *testing.T) {
 	s := newService(t, nil)
 	mcp.AddTool(s.Server(), &mcp.Tool{Name: "open"}, func(_ context.Context, _ *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
@@ -158,7 +160,8 @@ func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testi
 	})
 }
 
-// The user was not asked: the questions could not be sent.
+// If the questions cannot be sent, a call fails even if its handler goes on after the error of
+// Within: the user was not asked.
 func TestQuestionsThatCannotBeSentFailAHandlerThatGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for name, c := range map[string]struct {

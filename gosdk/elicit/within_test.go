@@ -17,8 +17,8 @@ type yes struct {
 	OK bool `json:"ok"`
 }
 
-// requireYes is the helper of a server whose handlers are not elicit's: it returns what
-// the handler must return at once, or nil.
+// requireYes is a helper for handlers that are registered with the SDK itself. It returns the
+// result that the handler must return at once, or nil.
 func requireYes(ctx context.Context, req *mcp.CallToolRequest, key, message string) (*mcp.CallToolResult, error) {
 	pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 		answer, err := elicit.Form[yes](ask, key, message).Value()
@@ -36,7 +36,7 @@ func requireYes(ctx context.Context, req *mcp.CallToolRequest, key, message stri
 	return nil, err
 }
 
-// markdown is a handler as it was before: it asks twice, deep inside.
+// markdown is a handler for the SDK. It asks two questions, with the helper requireYes.
 func markdown(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	for _, key := range []string{"first", "second"} {
 		if result, err := requireYes(ctx, req, key, "Delete "+key+"?"); result != nil || err != nil {
@@ -70,8 +70,8 @@ func TestAHandlerAsksDeepInside(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedWithinAHandlerIsRememberedByAllItsQuestions: the second question
-// must not forget what the first one kept.
+// TestWhatIsRememberedWithinAHandlerIsRememberedByAllItsQuestions checks that later calls of
+// Within do not forget the value of Once that the first call kept.
 func TestWhatIsRememberedWithinAHandlerIsRememberedByAllItsQuestions(t *testing.T) {
 	for _, version := range []string{revision2026, revision2025} {
 		s := newService(t, nil)
@@ -137,7 +137,8 @@ func TestAskingWithinPromptsAndResources(t *testing.T) {
 	}
 }
 
-// TestAskingWithinIsRefusedWhereNothingIsSealed: loudly, and nothing runs.
+// TestAskingWithinIsRefusedWhereNothingIsSealed checks that Within fails on a server that is not
+// protected, and does not run the function that it got.
 func TestAskingWithinIsRefusedWhereNothingIsSealed(t *testing.T) {
 	s := newService(t, nil)
 	unprotected := mcp.NewServer(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
@@ -150,7 +151,7 @@ func TestAskingWithinIsRefusedWhereNothingIsSealed(t *testing.T) {
 		return nil, err
 	}
 	unprotected.AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, handler)
-	// A protected server that calls an unprotected one with its own context.
+	// The protected server calls the unprotected one with the context of its own call.
 	s.Server().AddTool(&mcp.Tool{Name: "outer", InputSchema: anyObject}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return connectWith(ctx, t, unprotected).CallTool(ctx, &mcp.CallToolParams{Name: "t"})
 	})
@@ -180,7 +181,7 @@ func TestAHandlerThatAsksWithinIsTestedByItself(t *testing.T) {
 	}
 }
 
-// connectWith connects a client in a context that a handler got.
+// connectWith connects a client to the server, with the context of a handler.
 func connectWith(ctx context.Context, t testing.TB, server *mcp.Server) *mcp.ClientSession {
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	session, err := server.Connect(ctx, serverSide, nil)
@@ -195,8 +196,8 @@ func connectWith(ctx context.Context, t testing.TB, server *mcp.Server) *mcp.Cli
 	return connected
 }
 
-// TestAToolReturnsAFullResult: text beside structured content, and what else the SDK
-// lets a tool say.
+// TestAToolReturnsAFullResult checks that a tool can return its own content, with annotations,
+// beside structured content.
 func TestAToolReturnsAFullResult(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "full"}, func(_ context.Context, ask *elicit.Asker, in args) (*mcp.CallToolResult, result, error) {

@@ -17,8 +17,8 @@ import (
 
 var askRequest = mcpseal.Request{Method: "tools/call", Target: "ask"}
 
-// recorded returns elicit's state with the answer "forged" to the question a
-// recorded, as elicit would have written it.
+// recorded returns a state that elicit wrote, with the recorded answer "forged" to the question
+// "a".
 func recorded(t *testing.T, s service, session *mcp.ClientSession) string {
 	t.Helper()
 	token := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "forged")).RequestState
@@ -33,9 +33,10 @@ func recorded(t *testing.T, s service, session *mcp.ClientSession) string {
 	return state
 }
 
-// TestAStateThatElicitDidNotWriteIsNoState has a hand-written tool of the same
-// name, on another server of the boundary or in the release before, which keeps
-// text of the client as its state.
+// TestAStateThatElicitDidNotWriteIsNoState checks that elicit ignores the state of another tool
+// with the same name, even if that state looks like one of elicit. Such a tool may be on another
+// server of the boundary, or in an earlier release, and may keep a text of the client as its
+// state.
 func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	s := newService(t, nil)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
@@ -55,7 +56,7 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 		t.Errorf("a forged answer counts: %s", got)
 	}
 
-	// Nor does a token with other questions than the state says, or with none.
+	// The state does not count either if the token has other questions than the state, or none.
 	digest := [16]byte{1}
 	for name, questions := range map[string][]mcpseal.Question{
 		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
@@ -79,8 +80,8 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	}
 }
 
-// TestAStateThatWasReplacedIsRefused has a middleware further in put a client's
-// text where elicit's state was.
+// TestAStateThatWasReplacedIsRefused checks that a call fails if inner middleware replaces the
+// state of elicit with a text of the client.
 func TestAStateThatWasReplacedIsRefused(t *testing.T) {
 	var forged string
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -107,8 +108,8 @@ func TestAStateThatWasReplacedIsRefused(t *testing.T) {
 	}
 }
 
-// TestTwoServersOfOneBoundaryAreOneService: a flow may begin on one and go on, on
-// the other, because one boundary is one service.
+// TestTwoServersOfOneBoundaryAreOneService checks that a call may begin on one server of a
+// boundary and continue on another, because one boundary is one service.
 func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 	s := newService(t, nil)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
@@ -129,7 +130,8 @@ func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 	}
 }
 
-// pythonService is a service whose tokens say neither what was asked nor who did.
+// pythonService returns a service whose tokens say neither what was asked nor who asked it. The
+// parameter waive has claims to waive beside those that every such service waives.
 func pythonService(t *testing.T, waive mcpseal.ClaimSet) *gosdk.Protected {
 	t.Helper()
 	format, err := compat.Python([][]byte{[]byte("0123456789abcdef0123456789abcdef")}, compat.PythonOptions{})
@@ -163,8 +165,7 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 	})
 }
 
-// unsealed returns the format of a fleet without seals, for the tool ask, and the
-// waiver of every claim.
+// unsealed returns the format for unsealed states of the tool "ask", with every claim waived.
 func unsealed(t *testing.T) mcpseal.Accepted {
 	t.Helper()
 	format, err := compat.Plaintext([]string{"ask"}, time.Now().Add(time.Hour))
@@ -194,8 +195,9 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 }
 
-// TestAnUnsealedStateIsNoStateOfElicit, though the operator named its tool and waived
-// the wording: it is a call that begins, and no answer that comes with it counts.
+// TestAnUnsealedStateIsNoStateOfElicit checks that a call with an unsealed state counts as a new
+// call, and that its answers do not count, although the operator allows unsealed states for the
+// tool and waives the wording.
 func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealed(t)} })
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
@@ -209,8 +211,9 @@ func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 	}
 }
 
-// TestWhereTheWordingIsWaivedAStateIsStillChecked: the state's version, what the
-// user did, and the kind of a fresh answer.
+// TestWhereTheWordingIsWaivedAStateIsStillChecked checks that even then a state counts only with
+// the right version, a recorded answer only with a known action, and a new answer only if it has
+// the right kind.
 func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	p := pythonService(t, mcpseal.ClaimWording)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
@@ -249,8 +252,8 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	}
 }
 
-// TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample where the
-// questions are waived, and answers with something else.
+// TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample on a server that waives the
+// questions in tokens, and sends answers of other kinds. They must not count.
 func TestARecordOfAnotherKindIsNoAnswer(t *testing.T) {
 	p := pythonService(t, mcpseal.ClaimWording)
 	elicit.AddTool(p, &mcp.Tool{Name: "roots"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {

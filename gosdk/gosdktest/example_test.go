@@ -41,7 +41,7 @@ func release(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "released"}}}, nil
 }
 
-// newServer makes the server as the program does, with the boundary that it is given.
+// newServer makes the server as the program does, with the given boundary and options.
 func newServer(boundary *mcpseal.Boundary, options *gosdk.Options) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
 	server.AddTool(&mcp.Tool{Name: "release", InputSchema: map[string]any{"type": "object"}}, release)
@@ -55,7 +55,7 @@ var (
 )
 
 func ExampleConnect() {
-	var t *testing.T // your test's
+	var t *testing.T // the parameter t of your test
 
 	alice := gosdktest.Connect(t, newServer(sealtest.Boundary(t), nil), nil)
 	asked := alice.CallTool("release", version)

@@ -23,7 +23,7 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// failures is a test that collects how it fails.
+// failures is a testing.TB that collects the messages of failures.
 type failures struct {
 	testing.TB
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ func (f *failures) Errorf(format string, args ...any) {
 func (f *failures) Fatalf(format string, args ...any) { f.Errorf(format, args...); runtime.Goexit() }
 func (f *failures) Fatal(args ...any)                 { f.Fatalf("%s", fmt.Sprint(args...)) }
 
-// failing runs a test that may fail, and returns how it did.
+// failing runs a test that may fail, and returns the messages of its failures.
 func failing(t *testing.T, test func(testing.TB)) []string {
 	f := &failures{TB: t}
 	var group sync.WaitGroup
@@ -62,7 +62,7 @@ func serverOf(handler mcp.ToolHandler) *mcp.Server {
 	return server
 }
 
-// raw are the rounds that a protected server rejects.
+// raw has changes to a message. A protected server rejects a message with any of them.
 var raw = map[string]gosdktest.Change{
 	"tampered":        gosdktest.Tamper,
 	"another user":    gosdktest.By(gosdktest.Bob),
@@ -89,7 +89,7 @@ func TestAProtectedServerRejectsRawRoundsAndTakesTheGenuineOne(t *testing.T) {
 	if got := asked.Answer(yes, gosdktest.Strip); !got.Asks() || got.Token == asked.Token {
 		t.Errorf("stripped: %s", got.Text())
 	}
-	for range 2 { // no single use
+	for range 2 { // twice, because the token is not for single use
 		if got := asked.Answer(yes); got.Text() != "released" || got.Asks() || got.Rejected() {
 			t.Errorf("genuine: %s", got.Text())
 		}
@@ -109,8 +109,8 @@ func TestNothingIsRejectedByAServerWithoutProtection(t *testing.T) {
 	}
 }
 
-// TestABrokenServerDoesNotReject has servers that fail in other ways than a boundary
-// does.
+// TestABrokenServerDoesNotReject checks that Rejected returns false if a server fails with another
+// error than that of a rejected token.
 func TestABrokenServerDoesNotReject(t *testing.T) {
 	rejection := mcpseal.Wire(mcpseal.ErrRejected)
 	for name, broken := range map[string]error{
@@ -161,7 +161,8 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		}
 	}
 	none := func(*mcpseal.Config) {}
-	// around has middleware in front of the boundary that lets something through.
+	// around makes a protected server with a hole: middleware in front of the boundary calls the
+	// function tool, which changes the params so that an attack gets through.
 	around := func(tool func(*mcp.CallToolParamsRaw)) func(testing.TB) *mcp.Server {
 		return func(t testing.TB) *mcp.Server {
 			server := protected(none, nil)(t)
@@ -179,7 +180,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 	calls, size := 0, 0
 	for name, c := range map[string]struct {
 		server func(testing.TB) *mcp.Server
-		want   []string // what the failures say, in order; none means that it withstands
+		want   []string // a part of each failure's message, in order; nil if the server withstands all attacks
 	}{
 		"protected":     {protected(none, nil), nil},
 		"single use":    {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
@@ -188,7 +189,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
 		"trims": {around(func(p *mcp.CallToolParamsRaw) {
 			if size == 0 {
-				size = len(p.RequestState) // of the first token, which is changed but as long as the genuine one
+				size = len(p.RequestState) // the first token that arrives is changed, but has the length of the genuine one
 			}
 			p.RequestState = p.RequestState[:min(size, len(p.RequestState))]
 		}), []string{"one more"}},
@@ -215,7 +216,8 @@ func TestAttackNoticesEachHole(t *testing.T) {
 	}
 }
 
-// TestEveryMethodIsAttacked has a prompt and a resource that ask.
+// TestEveryMethodIsAttacked attacks a tool, a prompt and a resource, on a server with protection
+// and on one without.
 func TestEveryMethodIsAttacked(t *testing.T) {
 	for _, protect := range []bool{true, false} {
 		server := serverOf(careless)
@@ -253,7 +255,7 @@ func TestEveryMethodIsAttacked(t *testing.T) {
 	}
 }
 
-// TestALaterRoundIsAttacked has a tool of package elicit that asks twice.
+// TestALaterRoundIsAttacked attacks both rounds of a tool of package elicit that asks twice.
 func TestALaterRoundIsAttacked(t *testing.T) {
 	type confirm struct {
 		OK bool `json:"ok"`
@@ -297,7 +299,7 @@ func TestACallBringsItsUser(t *testing.T) {
 		user := "nobody"
 		if req.Extra != nil {
 			user = req.Extra.TokenInfo.UserID
-			req.Extra.TokenInfo.UserID = "mallory" // the next request brings its own
+			req.Extra.TokenInfo.UserID = "mallory" // must not reach the next request, which has its own Extra
 		}
 		seen = append(seen, user)
 		return &mcp.CallToolResult{}, nil
@@ -336,7 +338,7 @@ func TestSingleUseIsWonOnceByManyGoroutines(t *testing.T) {
 	for i := range rounds {
 		group.Go(func() {
 			var changes []gosdktest.Change
-			if i%4 == 0 { // a connection that is new, and two goroutines that want it
+			if i%4 == 0 { // Bob has no connection yet, and several goroutines need it at once
 				changes = append(changes, gosdktest.By(gosdktest.Bob))
 			}
 			rounds[i] = asked.Answer(yes, changes...)
@@ -356,7 +358,8 @@ func TestSingleUseIsWonOnceByManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestOlderClientsAreBoundToTheirUser: the bearer of the call is the user of the state.
+// TestOlderClientsAreBoundToTheirUser checks that a server gets the user of a call from the access
+// token of this call, for older clients as for newer ones.
 func TestOlderClientsAreBoundToTheirUser(t *testing.T) {
 	server := serverOf(careless)
 	var users []string
@@ -409,8 +412,8 @@ func TestMisuseEndsTheTest(t *testing.T) {
 	}
 }
 
-// TestTheContextOfACallReachesLogAndObserver: with every kind of event, on either
-// revision.
+// TestTheContextOfACallReachesLogAndObserver checks that the observer gets the context of the call
+// with every kind of event, on both revisions.
 func TestTheContextOfACallReachesLogAndObserver(t *testing.T) {
 	var mu sync.Mutex
 	var ops []string
@@ -454,7 +457,8 @@ func TestTheContextOfACallReachesLogAndObserver(t *testing.T) {
 	}
 }
 
-// TestARejectionInATextOfTheServersIsARejection: and no other text is.
+// TestARejectionInATextOfTheServersIsARejection checks that Rejected returns true for a result with
+// the text in Options.RejectedText, and for no other text.
 func TestARejectionInATextOfTheServersIsARejection(t *testing.T) {
 	server := serverOf(careless)
 	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{RejectedText: gosdk.StartOver})

@@ -32,7 +32,7 @@ func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 	}
 }
 
-// alikeNames returns an object in which every name has another one that differs only in case.
+// alikeNames returns an object with many pairs of names that differ only in case.
 func alikeNames(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {

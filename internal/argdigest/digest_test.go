@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// pairs are two texts each, and whether they denote one value.
+// pairs lists pairs of texts, and says for each pair whether both texts denote the same value.
 var pairs = []struct {
 	a, b  string
 	equal bool
@@ -147,7 +147,7 @@ var pairs = []struct {
 	{`{"10":1,"100":2,"1":3,"0":4}`, `{"0":4,"1":3,"10":1,"100":2}`, true},
 	{`{"01a":1,"1a":2,"0x1":3}`, `{"0x1":3,"1a":2,"01a":1}`, true},
 
-	// Nothing at all.
+	// No arguments, null and {} denote the same value.
 	{``, `{}`, true},
 	{`null`, `{}`, true},
 	{" null\n", ``, true},
@@ -213,8 +213,8 @@ func TestRefusedTexts(t *testing.T) {
 	}
 }
 
-// TestTextsWithOneDigestAreReadAsOne shuffles members whose names are alike, and reads them as
-// most handlers do.
+// TestTextsWithOneDigestAreReadAsOne shuffles members whose names are alike. If two orders have the
+// same digest, encoding/json must read the same values from them, because most handlers use it.
 func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	names := []string{"to", "To", "TO", "amount", "Amount", "tas\u212a", "Task", "task", "ta\u017fk", "x", "y1"}
@@ -229,7 +229,7 @@ func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 		var sums [2][Size]byte
 		for i := range texts {
 			texts[i] = "{" + strings.Join(members, ",") + "}"
-			if random.IntN(3) == 0 { // of another length, and so read twice
+			if random.IntN(3) == 0 { // a text of this length is read twice
 				texts[i] = "{" + strings.Join(members, ",") + `,"zz":"` + strings.Repeat("z", 9000) + `"}`
 			}
 			random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
@@ -259,7 +259,8 @@ func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 	}
 }
 
-// TestNumbersAsNamesAreReadAsOne does the same for maps with numbers as keys.
+// TestNumbersAsNamesAreReadAsOne does the same for names that are whole numbers, and reads them into
+// a map with integers as keys.
 func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	names := []string{"0", "-0", "+0", "00", "1", "01", "-1", "-01", "12", "+12", "012"}
@@ -296,7 +297,8 @@ func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 	}
 }
 
-// TestManyAlikeNamesAreFound has objects that are sorted in another way than small ones.
+// TestManyAlikeNamesAreFound tries objects of many sizes, because large objects are sorted in
+// another way than small ones. In all of them, names that differ only in case must be found.
 func TestManyAlikeNamesAreFound(t *testing.T) {
 	for _, n := range []int{2, 31, 32, 33, 1000, 20_000} {
 		members := make([]string, n)
@@ -323,8 +325,9 @@ func TestManyAlikeNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestNumbersWithOneDigestAreReadAsOne holds numbers to what a handler reads: strconv loses
-// digits of very long numbers, so texts with equal values could be read as different ones.
+// TestNumbersWithOneDigestAreReadAsOne checks that texts with the same digest are read as the same
+// float64. Sum must refuse very long numbers: strconv drops some of their digits, so it could
+// read equal values as different ones.
 func TestNumbersWithOneDigestAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	digits := func(most int) string {
@@ -383,7 +386,8 @@ func TestSizesAtTheLimit(t *testing.T) {
 	}
 }
 
-// long has a text read twice: its stream is too long to be written at once.
+// long returns a longer text that contains this one. It is read twice, because its stream is too
+// long to be hashed at once.
 func long(text string) []byte {
 	return []byte(`["` + strings.Repeat("x", 10_000) + `",` + text + `]`)
 }
@@ -398,7 +402,7 @@ func TestLongTextsAreDigestedAsShortOnesAre(t *testing.T) {
 			t.Errorf("%s: %x, %v", p.a, got, err)
 		}
 	}
-	// Streams that end before, at and after what is hashed at once.
+	// These streams end before, at or after the length that is hashed at once.
 	for n := 8150; n < 8250; n++ {
 		for _, text := range []string{
 			"[" + strings.Repeat("null,", n) + "null]", `["` + strings.Repeat("x", n) + `"]`, `{"b":0,"a":"` + strings.Repeat("x", n) + `"}`,
@@ -436,7 +440,7 @@ func TestMembersAreInOrderWhateverTheirNames(t *testing.T) {
 			t.Fatalf("%s: %x, %v; the reference says %x, %v", text, got, err, want, ok)
 		}
 		if !ok {
-			refused++ // two of one name
+			refused++ // two members have the same name
 		}
 	}
 	if refused < 20 || refused > 380 {

@@ -54,8 +54,9 @@ func referenceSum(text []byte) (digest [32]byte, ok bool) {
 	return sha256.Sum256(referenceStream(nil, value)), true
 }
 
-// referenceParser is a recursive descent over the text not yet read. Its
-// methods report whether what they were asked to read was there and allowed.
+// referenceParser is a recursive descent parser. The field rest is the text that it has not read
+// yet. Its methods return false if the text does not continue with what they read, or if that is
+// not allowed.
 type referenceParser struct {
 	rest string
 }
@@ -170,7 +171,7 @@ func (p *referenceParser) stringTail() (referenceString, bool) {
 			if !ok {
 				return nil, false
 			}
-			// No pairing here: two units that make a pair meet in utf8.
+			// Surrogates are not paired here. The method utf8 pairs them.
 			units = append(units, unit)
 		}
 	}
@@ -196,7 +197,8 @@ func (p *referenceParser) escapeTail() (uint16, bool) {
 	return uint16(unit), true
 }
 
-// nextRune is utf8.RuneError at the end of the text, which no caller accepts there.
+// nextRune reads one rune. At the end of the text it returns utf8.RuneError, which no caller accepts
+// there.
 func (p *referenceParser) nextRune() rune {
 	r, size := utf8.DecodeRuneInString(p.rest)
 	p.rest = p.rest[size:]
@@ -207,7 +209,7 @@ func (p *referenceParser) nextRune() rune {
 var referenceNumberGrammar = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
 func (p *referenceParser) number() (any, bool) {
-	// None of these characters may follow a number, so the whole run must be one.
+	// None of these characters may follow a number, so all of them together must be one number.
 	rest := strings.TrimLeft(p.rest, "+-.0123456789eE")
 	token := strings.TrimSuffix(p.rest, rest)
 	p.rest = rest
@@ -222,7 +224,7 @@ func (p *referenceParser) number() (any, bool) {
 	if strings.ContainsAny(token, ".eE") && len(token) > 800 {
 		return nil, false
 	}
-	// The limit is on how it is written: leading zeros count, the sign does not.
+	// The limit is for the exponent as it is written: leading zeros count, the sign does not.
 	if len(strings.TrimLeft(written, "+-")) > 18 {
 		return nil, false
 	}
@@ -260,7 +262,7 @@ func (s referenceString) utf8() string {
 				continue
 			}
 		}
-		// By hand, for utf8.AppendRune would replace it.
+		// A lone surrogate is encoded by hand, because utf8.AppendRune would replace it.
 		out = append(out, 0xE0|byte(r>>12), 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F))
 	}
 	return string(out)
@@ -297,7 +299,7 @@ func referenceStream(out []byte, value any) []byte {
 		if referenceAlike(v) {
 			out = append(out, "O"...)
 		} else {
-			// Go compares strings by their bytes, which is the order asked for.
+			// Go compares strings by their bytes, which is the order that docs/token.md demands.
 			slices.SortFunc(v, func(a, b referenceMember) int {
 				return strings.Compare(a.name.utf8(), b.name.utf8())
 			})

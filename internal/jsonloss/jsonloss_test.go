@@ -29,7 +29,7 @@ type Other struct{ Name string }
 
 type unexported struct{ Seen int }
 
-// cached has an own JSON, which leaves something out.
+// cached has its own JSON methods, which leave out the field cache.
 type cached struct {
 	id    int
 	cache []string
@@ -38,12 +38,12 @@ type cached struct {
 func (c cached) MarshalJSON() ([]byte, error)     { return json.Marshal(c.id) }
 func (c *cached) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &c.id) }
 
-// oneWay writes what it does not read.
+// oneWay writes JSON that cannot be read into it.
 type oneWay struct{ X int }
 
 func (oneWay) MarshalJSON() ([]byte, error) { return []byte(`{"x":"text"}`), nil }
 
-// onPointer has its methods on the pointer, so that a copy is written without.
+// onPointer has its JSON methods on the pointer type, so a copy of a value is written without them.
 type onPointer struct{ id, X int }
 
 func (o *onPointer) MarshalJSON() ([]byte, error)    { return json.Marshal(o.id) }
@@ -73,7 +73,7 @@ type AnyLeft struct{ V any }
 
 type AnyRight struct{ V any }
 
-// lower is a key that is written as it is, and read in its own way.
+// lower is a type for keys of maps. A key is written as it is, and read in lower case.
 type lower string
 
 func (l lower) MarshalText() ([]byte, error) { return []byte(l), nil }
@@ -91,8 +91,8 @@ func of(t *testing.T, value any) string {
 	return jsonloss.Of(reflect.ValueOf(value), text)
 }
 
-// TestAPointersMethodsCountWhereTheyAreCalled: a value that was written through its
-// address is written with them.
+// TestAPointersMethodsCountWhereTheyAreCalled checks values that were written through a pointer.
+// Then encoding/json calls the methods of the pointer type, so Of must take them into account.
 func TestAPointersMethodsCountWhereTheyAreCalled(t *testing.T) {
 	for _, pointer := range []any{&onPointer{7, 0}, big.NewInt(7), &struct{ K onPointer }{onPointer{7, 0}}, &[1]onPointer{{7, 0}}, new(onPointer), &onPointer{0, 5}} {
 		text, _ := json.Marshal(pointer)
@@ -174,7 +174,8 @@ func TestWhatIsLostOfAMapIsFound(t *testing.T) {
 	}
 }
 
-// TestATimeThatComesBackAsAnotherIsFound: JSON has no seconds in the offset of a zone.
+// TestATimeThatComesBackAsAnotherIsFound tries a time zone whose offset has seconds. JSON cannot
+// hold these, so the time would come back as another instant.
 func TestATimeThatComesBackAsAnotherIsFound(t *testing.T) {
 	local := time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))
 	for name, value := range map[string]any{
@@ -222,7 +223,7 @@ type (
 		timed
 		Level int
 	}
-	whole struct { // writes what is beside, too
+	whole struct { // its own JSON also holds Owner
 		time.Time
 		Owner string
 		cache int
@@ -234,14 +235,15 @@ func (w *whole) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&w.Time, &w.Owner})
 }
 
-// Limits are embedded in states.
+// Limits is a type that other structs embed.
 type Limits struct {
 	Tenant string
 	Max    int
 }
 
-// TestWhatIsBesideAnEmbeddedTypeIsNotLost: the struct has the methods of that type, which
-// write the type alone.
+// TestWhatIsBesideAnEmbeddedTypeIsNotLost checks that Of finds the following loss. If a struct
+// embeds a type with JSON methods, it has these methods too. They write only the embedded type,
+// and none of the other fields.
 func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 	now := time.Now()
 	for name, value := range map[string]any{
@@ -316,7 +318,7 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 	})).Elem()
 	oddTag.Field(0).SetInt(1)
 	if text, _ := json.Marshal(oddTag.Interface()); strings.Contains(string(text), "1") {
-		oddTag = reflect.ValueOf(secret{1}) // GOEXPERIMENT=jsonv2 finds a name in the tag
+		oddTag = reflect.ValueOf(secret{1}) // with GOEXPERIMENT=jsonv2, encoding/json finds a name in the tag
 	}
 	for name, value := range map[string]any{
 		"unexported":                secret{1},
@@ -380,7 +382,7 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatJSONCarriesPasses: no honest value of a common type is refused.
+// TestWhatJSONCarriesPasses checks that Of accepts values of common types that JSON carries whole.
 func TestWhatJSONCarriesPasses(t *testing.T) {
 	now := time.Now()
 	address := netip.MustParseAddr("::1")
@@ -420,8 +422,8 @@ func TestWhatJSONCarriesPasses(t *testing.T) {
 	}
 }
 
-// TestANumberThatAFloat64ChangesIsRefusedInAnAny: whatever writes it, it is read back as
-// a float64 there.
+// TestANumberThatAFloat64ChangesIsRefusedInAnAny tries numbers that no float64 can hold exactly.
+// In an any, encoding/json reads every number back as a float64, whatever type wrote it.
 func TestANumberThatAFloat64ChangesIsRefusedInAnAny(t *testing.T) {
 	const odd = 1<<53 + 1
 	large := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 70), big.NewInt(1))
@@ -481,7 +483,7 @@ type (
 	redactedMap   map[string]string
 	redactedFlag  bool
 	lowHigh       int
-	behind        int // writes itself through its pointer
+	behind        int // has its method on the pointer type
 	faithful      string
 	nothing       int
 )
@@ -495,7 +497,8 @@ func (*behind) MarshalText() ([]byte, error)       { return []byte("low"), nil }
 func (nothing) MarshalJSON() ([]byte, error)       { return []byte("null"), nil }
 func (f faithful) MarshalText() ([]byte, error)    { return []byte(f), nil }
 
-// TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField: what it wrote is not what it was.
+// TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField tries types that have a method to write
+// themselves, but none to read themselves. What they write would come back as another value.
 func TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField(t *testing.T) {
 	low := behind(3)
 	for name, values := range map[string][2]any{ // in a field, and in an any

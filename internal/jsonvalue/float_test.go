@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFloatIsTheNearestDouble compares with strconv, next to infinity above all.
+// TestFloatIsTheNearestDouble compares Float with strconv, mostly for numbers near the largest
+// double.
 func TestFloatIsTheNearestDouble(t *testing.T) {
 	literals := []string{"0", "-0", "0.0", "0e999", "0.000e400", "1e308", "1e309", "-1e309", "9e308", "1.7976931348623157e308", "1.7976931348623158e308",
 		"1.7976931348623159e308", "17976931348623158e292", "0.00017976931348623159e312", "0.00017976931348623157e312", overflow, overflow + ".0", "-" + overflow,

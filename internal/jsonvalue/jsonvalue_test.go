@@ -53,7 +53,8 @@ func TestMembersAreSortedAndTheLastOfOneNameStays(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedDoesNotDependOnTheDigest: the native digest is the measure.
+// TestWhatIsRefusedDoesNotDependOnTheDigest checks that SumArguments refuses what the native digest
+// refuses, with the same error.
 func TestWhatIsRefusedDoesNotDependOnTheDigest(t *testing.T) {
 	for _, text := range []string{
 		`{"a":1,"\u0061":2}`, `[{"b":{"a":1,"a":1}}]`, `{"\ud800":1}`, `{"b":0,"a":0,"b":0}`, `NaN`, `[Infinity]`, `-Infinity`, `1 2`, ` `, "\"\xff\"",
@@ -123,7 +124,7 @@ func TestAppendFloat(t *testing.T) {
 	}
 }
 
-// FuzzParse compares both readers with the standard library's.
+// FuzzParse compares ReadMembers and RewriteArguments with encoding/json.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0.5e+3,true,false,null,"\ud83d\ude00\ud800"]}`, `"é`, `[01]`, `{"a" :1,}`, "\"\x01\"", `[1.]`, `NaN`, ` {} `,
 		`{"b":{"\ud800":1,"b":[{"d":1,"c":2}]},"a":"\u0061","\u0061":0}`} {
@@ -131,7 +132,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if text == "" {
-			return // counts as {}
+			return // an empty text counts as {}
 		}
 		checkMembers(t, text)
 		once, err := RewriteArguments([]byte(text), jsonorder.AnyNames, plainly)
@@ -151,13 +152,13 @@ func FuzzParse(f *testing.F) {
 		if again := rewrite(t, string(once)); again != string(once) {
 			t.Fatalf("%q becomes %q, then %q", text, once, again)
 		}
-		// A long text is read twice, and becomes the same.
+		// A long text is read twice. The result must be the same.
 		if long := `["` + strings.Repeat("x", 10_000) + `",`; depth(text) < jsonorder.MaxLevels {
 			if got := rewrite(t, long+text+"]"); got != long+string(once)+"]" {
 				t.Fatalf("%q becomes %q, then %q", text, once, got[len(long):])
 			}
 		}
-		// What is refused, and what is not, is the native digest's business.
+		// SumArguments refuses exactly what the native digest refuses.
 		_, native := argdigest.Sum([]byte(text))
 		sum, err := SumArguments([]byte(text), plainly)
 		if (err == nil) != (native == nil) || err == nil && sum != sha256.Sum256(once) {
@@ -190,7 +191,7 @@ func checkMembers(t *testing.T, text string) {
 	}
 	for _, v := range got {
 		if !utf8.ValidString(v.Name) {
-			continue // encoding/json reads another name
+			continue // encoding/json reads this name as another one
 		}
 		v = last[v.Name]
 		raw, known := want[v.Name]
@@ -204,5 +205,5 @@ func checkMembers(t *testing.T, text string) {
 	}
 }
 
-// depth bounds how deep a text nests, from above.
+// depth returns an upper limit for how deep a text nests.
 func depth(text string) int { return strings.Count(text, "[") + strings.Count(text, "{") }

@@ -34,15 +34,15 @@ func TestFileRemembersTheLongestLifetime(t *testing.T) {
 	}
 }
 
-// TestExtendMakesRoomForLongerTokens: also where the key is over already, because
-// its tokens may be alive.
+// TestExtendMakesRoomForLongerTokens extends keys for tokens that live longer. Extend also changes a
+// key that has already expired, if its tokens may still be valid.
 func TestExtendMakesRoomForLongerTokens(t *testing.T) {
 	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
 	for _, c := range []struct {
 		name string
 		keys [][2]int
 		now  int
-		want []int // until when each opens; -1 is never
+		want []int // until which minute each key opens; -1 means that it never expires
 	}{
 		{"while it opens", [][2]int{{0, 72}, {60, -1}}, 65, []int{182, -1}},
 		{"when it is over", [][2]int{{0, 72}, {60, -1}}, 100, []int{182, -1}},
@@ -63,8 +63,8 @@ func TestExtendMakesRoomForLongerTokens(t *testing.T) {
 	}
 }
 
-// TestRotateLengthensWhatOpens: tokens that live longer from now on may be sealed
-// with any key that is in the file.
+// TestRotateLengthensWhatOpens rotates keys for tokens that live longer. Any key in the file may
+// seal such tokens, so each key must open tokens for longer.
 func TestRotateLengthensWhatOpens(t *testing.T) {
 	d := schedule(t, [2]int{0, 72}, [2]int{60, -1})
 	key := mcpseal.GenerateKey()
@@ -78,8 +78,8 @@ func TestRotateLengthensWhatOpens(t *testing.T) {
 	}
 }
 
-// TestRotationThatWouldComeToNothingIsRefused: a clock that is behind makes a key
-// that is older than the one that seals.
+// TestRotationThatWouldComeToNothingIsRefused rotates with a clock that is behind. The new key would
+// be older than the key that seals, so it would never seal.
 func TestRotationThatWouldComeToNothingIsRefused(t *testing.T) {
 	d := schedule(t, [2]int{0, -1})
 	before := d.Bytes()
@@ -97,7 +97,7 @@ func TestPruneTakesOutOnlyWhatIsOver(t *testing.T) {
 	d := schedule(t, [2]int{0, 72}, [2]int{60, 172}, [2]int{160, -1})
 	ids := d.Schedule()
 	for _, c := range []struct{ now, keys, left int }{
-		{72, 0, 3}, // a clock that is two minutes behind still opens with it
+		{72, 0, 3}, // a replica whose clock is two minutes behind still opens tokens with the first key
 		{73, 0, 3},
 		{74, 1, 2},
 		{172, 0, 2},
@@ -135,14 +135,15 @@ func TestRepairNamesTheCommand(t *testing.T) {
 	}
 }
 
-// TestEndsOfSealingAreTheEarliest compares with the definition: of the revoked
-// keys between two others, the first that was revoked once the second sealed.
+// TestEndsOfSealingAreTheEarliest compares the results with the definition. A key stops sealing when
+// the next key begins to seal. But revoked keys may have begun to seal between the two. Of those
+// that were revoked only after the next key had begun, the first one ended the sealing.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		d := new(keyfile.Document)
 		for i := range 12 {
-			from := at(random.IntN(40)*10 + i%10) // all different
+			from := at(random.IntN(40)*10 + i%10) // the check below skips a date that another key has
 			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: from, Secret: keyfile.Wrap("x", []byte("x"))}
 			if d.Find(k.ID) == nil && !sealsAt(d, from) {
 				if err := d.Add(k); err != nil {
@@ -179,7 +180,8 @@ func sealsAt(d *keyfile.Document, from time.Time) bool {
 	return false
 }
 
-// TestCheckIsLinear: what it allocates grows with the file, not with its square.
+// TestCheckIsLinear checks that the memory that Check allocates grows with the size of the file, not
+// with the square of that size.
 func TestCheckIsLinear(t *testing.T) {
 	d := large(t)
 	var before, after runtime.MemStats
@@ -194,7 +196,7 @@ func TestCheckIsLinear(t *testing.T) {
 	}
 }
 
-// large is about the largest document that can be read.
+// large returns a document that is about as large as a document can be.
 func large(t testing.TB) *keyfile.Document {
 	var b strings.Builder
 	b.WriteString("mcpseal-keys 1\n")

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// WaitForLock is how long Update waits.
+// WaitForLock sets how long Update waits for the lock.
 func WaitForLock(d time.Duration) { lockTimeout = d }
 
-// WhileReading has f called when the bytes of a file are read and it was not yet
-// looked whether they changed meanwhile.
+// WhileReading makes ReadText call f after it has read the bytes of a file, and before it checks
+// whether the file changed meanwhile.
 func WhileReading(f func()) (restore func()) {
 	readAll = func(r io.Reader) ([]byte, error) {
 		text, err := io.ReadAll(r)

@@ -34,7 +34,7 @@ func exposed(path string) string { return strings.Join(keyfile.Exposed(path, os.
 func TestFileThatOthersCanReachIsExposed(t *testing.T) {
 	for _, c := range []struct {
 		file, folder os.FileMode
-		want         string // "" is none
+		want         string // "" means that the file is not exposed
 	}{
 		{0o600, 0o700, ""},
 		{0o640, 0o750, ""},
@@ -44,7 +44,7 @@ func TestFileThatOthersCanReachIsExposed(t *testing.T) {
 		{0o600, 0o777, "others can replace the file (mode 0777 of the folder"},
 		{0o600, 0o770, "others can replace the file (mode 0770 of the folder"},
 		{0o600, 0o702, "others can replace the file (mode 0702 of the folder"},
-		{0o600, 0o777 | os.ModeSticky, ""}, // nobody else can replace what is ours there
+		{0o600, 0o777 | os.ModeSticky, ""}, // in a sticky folder, nobody else can replace our file
 	} {
 		path := inFolder(t, c.folder)
 		must(t, os.Chmod(path, c.file))
@@ -57,7 +57,8 @@ func TestFileThatOthersCanReachIsExposed(t *testing.T) {
 	}
 }
 
-// TestLinkThatOthersCanReplaceIsExposed: what it leads to is safe, the link is not.
+// TestLinkThatOthersCanReplaceIsExposed has links to a file that is safe. But others can replace a
+// link that is in a folder of mode 0777.
 func TestLinkThatOthersCanReplaceIsExposed(t *testing.T) {
 	target := inFolder(t, 0o700)
 	for mode, want := range map[os.FileMode]string{0o700: "", 0o777: "others can replace"} {
@@ -111,7 +112,7 @@ func TestFileOfAnotherUserIsExposed(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	// A link of mallory's, in a folder where everybody can make one.
+	// The link belongs to mallory. It is in a folder where everybody can make a link.
 	target, link := inFolder(t, 0o755), inFolder(t, 0o777|os.ModeSticky)
 	must(t, os.Remove(link))
 	must(t, os.Symlink(target, link))
@@ -121,8 +122,9 @@ func TestFileOfAnotherUserIsExposed(t *testing.T) {
 	}
 }
 
-// TestMountedSecretIsNotExposed: as Kubernetes mounts one, keys leads to
-// ..data/keys and ..data to a folder, in a sticky folder that all can write.
+// TestMountedSecretIsNotExposed makes files as Kubernetes mounts a secret. The link keys leads to
+// ..data/keys, and the link ..data leads to a folder. Both links are in a sticky folder that
+// everybody can write to.
 func TestMountedSecretIsNotExposed(t *testing.T) {
 	dir := filepath.Dir(inFolder(t, 0o777|os.ModeSticky))
 	must(t, os.Remove(filepath.Join(dir, "keys")))

@@ -31,7 +31,7 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 	if got := string(d.Bytes()); got != text {
 		t.Errorf("it came back as\n%s", got)
 	}
-	// By hand it may look different.
+	// If the file was written by hand, white space may differ.
 	loose := strings.NewReplacer("\n", " \r\n", " made", "\t  made", "mcpseal-keys 1", " mcpseal-keys  1").Replace(text) + "\n\n"
 	if d, err = keyfile.Parse([]byte(loose)); err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestSecretsDoNotPrint(t *testing.T) {
 
 var room = keyfile.Room{TTL: 10 * time.Minute, Skew: time.Minute}
 
-// schedule makes keys that seal and open from and until minutes after noon; -1
-// is never.
+// schedule returns a document with a key for each pair of numbers, in minutes after noon. The key
+// seals from the first, and opens until the second. If the second is -1, the key never expires.
 func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 	t.Helper()
 	var d keyfile.Document
@@ -158,8 +158,8 @@ func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 
 func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 
-// TestRevokedKeysStillEndedTheOnesBefore: what a key must open for does not grow
-// when its successor is revoked, once another one seals.
+// TestRevokedKeysStillEndedTheOnesBefore revokes the successor of a key. The key need not open
+// tokens for longer than before, if a third key already seals when the successor is revoked.
 func TestRevokedKeysStillEndedTheOnesBefore(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -257,7 +257,7 @@ func TestPhases(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	key := mcpseal.GenerateKey() // of this process: only the shape of the text matters
+	key := mcpseal.GenerateKey() // differs from process to process, but only the shape of the text matters
 	f.Add([]byte("mcpseal-keys 1\n#\nkey " + key.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=" + key.Reveal() + "\nend\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := keyfile.Parse(text)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// TestFileThatChangesWhileItIsReadIsRefused: half of one text and half of another
-// may look like a file of keys.
+// TestFileThatChangesWhileItIsReadIsRefused changes a file while it is read. Half of the old text
+// and half of the new text may together look like a file of keys.
 func TestFileThatChangesWhileItIsReadIsRefused(t *testing.T) {
 	for name, change := range map[string]func(path string, was os.FileInfo) error{
 		"longer, at the same time": func(path string, was os.FileInfo) error {

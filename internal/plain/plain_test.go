@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOnlyShortPlainASCIIIsShownAsItIs compares with what strconv would escape.
+// TestOnlyShortPlainASCIIIsShownAsItIs compares Text with strconv.QuoteToASCII, which shows what
+// must be escaped.
 func TestOnlyShortPlainASCIIIsShownAsItIs(t *testing.T) {
 	texts := []string{"", "tools/call", "é", "\u202e", "\xff", strings.Repeat("x", MaxText), strings.Repeat("x", MaxText+1)}
 	for c := range 256 {

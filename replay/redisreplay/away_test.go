@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// openedWith opens a fresh token and returns the log and the error.
+// openedWith opens a fresh token, and returns the log and the error of Open.
 func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) (string, error) {
 	t.Helper()
 	book := &logbook{}
@@ -28,10 +28,11 @@ func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) 
 	return book.String(), err
 }
 
-// failsWith checks the rejection and its record.
+// failsWith fails the test unless a fresh token is rejected because the store failed, and
+// the log has the given cause.
 func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	t.Helper()
-	log, err := openedWith(t, store, time.Minute) // the client gives up before
+	log, err := openedWith(t, store, time.Minute) // the Redis client gives up earlier than that
 	var rejected *mcpseal.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
 		t.Fatalf("Open = %v", err)
@@ -46,7 +47,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.client(t))
 		s.kill()
-		openedWith(t, store, 0) // may still find the old connection, and it closed
+		openedWith(t, store, 0) // this use may fail for another reason: it finds the old connection, which is closed
 		failsWith(t, store, "nothing listens at the address of Redis")
 	})
 	t.Run("silent", func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 	})
 }
 
-// replying is a server that says only one thing to a use.
+// replying returns a client of a server that gives every use the same reply.
 func replying(t *testing.T, reply string) *redis.Client {
 	t.Helper()
 	return servedBy(t, func(args []string) (string, bool) {
@@ -138,7 +139,7 @@ const (
 	redisInfo = "run_id:" + redisID + "\r\nrole:master\r\nmaster_replid:" + redisID + "\r\nmaxmemory_policy:noeviction\r\n"
 )
 
-// actAsRedis is a server that has had an epoch for long.
+// actAsRedis answers a command like a server that has had an epoch for a long time.
 func actAsRedis(args []string) string {
 	switch args[0] {
 	case "info":
@@ -153,7 +154,8 @@ func actAsRedis(args []string) string {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// servedBy is a client of a server that answers like this, or hangs up.
+// servedBy returns a client of a server that sends what answer returns for each command. If
+// answer returns false, the server hangs up.
 func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +190,7 @@ func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Cl
 	return client
 }
 
-// readCommand returns a command in lower case, with its keys.
+// readCommand returns a command and its arguments, all in lower case.
 func readCommand(in *bufio.Reader) (args []string, err error) {
 	line := func() (n int) {
 		text, e := in.ReadString('\n')

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// startCluster starts three masters that share the slots.
+// startCluster starts a cluster of three masters, each with a third of the slots.
 func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 	t.Helper()
 	ctx := context.Background()
@@ -46,8 +46,9 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 	return client, nodes
 }
 
-// startNode starts a server for a cluster, and returns the port for its other nodes,
-// which is by default one that may not exist.
+// startNode starts a server for a cluster. It also returns the port at which other nodes
+// reach the server. The default is the server's own port plus 10000, which may be higher
+// than a port can be.
 func startNode(t *testing.T) (*server, int) {
 	t.Helper()
 	bus, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +60,7 @@ func startNode(t *testing.T) (*server, int) {
 	return startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port)), port
 }
 
-// restricted connects as a user with the documented rights.
+// restricted returns a client that connects as a user with only the documented rights.
 func restricted(t *testing.T, client *redis.ClusterClient, nodes []*server) *redis.ClusterClient {
 	t.Helper()
 	for _, s := range nodes {
@@ -79,12 +80,12 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 		if n := s.client(t).DBSize(context.Background()).Val(); n < 500 {
 			t.Errorf("a node has %d of the uses: they are not spread", n)
 		}
-		// Nor does the client ask what SET is, which a restricted user may not.
+		// The client must not send COMMAND, to ask about SET: a restricted user may not.
 		if stats := s.client(t).Info(context.Background(), "commandstats").Val(); strings.Contains(stats, "cmdstat_command:") {
 			t.Errorf("a use is more than one command:\n%s", stats)
 		}
 	}
-	// One that evicts is enough to refuse all.
+	// If one node evicts keys, the whole cluster is refused.
 	nodes[2].admin(t, "config", "set", "maxmemory-policy", "allkeys-lru")
 	refused(t, client, redisreplay.Config{}, "set its maxmemory-policy to noeviction")
 	nodes[2].admin(t, "config", "set", "maxmemory-policy", "noeviction")
@@ -95,7 +96,8 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 		t.Errorf("with the documented rights: %v", err)
 	}
 
-	// With a node away, its share of the tokens is rejected, within the context.
+	// While a node is down, the tokens in its slots are rejected, and a use takes not much
+	// longer than its context allows.
 	nodes[1].kill()
 	won, failed := 0, 0
 	for range 60 {

@@ -14,20 +14,20 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// rush presents tokens from many goroutines, and keeps count.
+// rush presents tokens from many goroutines, and counts how often each token opens.
 type rush struct {
 	boundaries []*mcpseal.Boundary
 	tokens     []string
 	opened     []atomic.Int32
 	presented  atomic.Int64
-	failed     atomic.Int64 // as store_failed
+	failed     atomic.Int64 // how many were rejected as store_failed
 }
 
 func newRush(t *testing.T, s *server, tokens int) *rush {
 	t.Helper()
 	key := mcpseal.GenerateKey().Reveal()
 	r := &rush{tokens: make([]string, tokens), opened: make([]atomic.Int32, tokens)}
-	for range 3 { // as three processes would, each with a client of its own
+	for range 3 { // each has a client of its own, as three processes would
 		client := s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
 		r.boundaries = append(r.boundaries, newBoundary(t, key, newStore(t, client), 300*time.Millisecond, slog.New(slog.DiscardHandler)))
 	}
@@ -37,7 +37,7 @@ func newRush(t *testing.T, s *server, tokens int) *rush {
 	return r
 }
 
-// run presents every token, everywhere, until the end.
+// run starts goroutines of the group that present every token to every boundary.
 func (r *rush) run(t *testing.T, group *sync.WaitGroup) {
 	for _, boundary := range r.boundaries {
 		for g := range 8 {
@@ -71,7 +71,7 @@ func (r *rush) present(t *testing.T, boundary *mcpseal.Boundary, i int) {
 	}
 }
 
-// wait returns when so many tokens have opened.
+// wait waits until the given number of tokens have opened.
 func (r *rush) wait(t *testing.T, opened int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); r.total() < opened; time.Sleep(time.Millisecond) {
@@ -98,7 +98,7 @@ func (r *rush) check(t *testing.T) {
 	if r.failed.Load() == 0 {
 		t.Error("no use failed: the server was not away")
 	}
-	// Afterwards all is well, without anybody doing anything.
+	// Afterwards, the boundaries must accept fresh tokens again, without any help.
 	for _, boundary := range r.boundaries {
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 			if _, err := boundary.Open(context.Background(), request, sealToken(t, boundary)); err == nil {
@@ -111,8 +111,8 @@ func (r *rush) check(t *testing.T) {
 	}
 }
 
-// TestNothingOpensTwiceAcrossACrash kills the server among uses, starts it
-// again and presents the same tokens once more.
+// TestNothingOpensTwiceAcrossACrash kills the server while tokens are used, starts it
+// again, and presents the same tokens once more.
 func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	r := newRush(t, s, 2000)
@@ -128,7 +128,7 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	s.start(t)
 	group.Wait()
 
-	r.run(t, &group) // those that opened, those that failed, and the rest
+	r.run(t, &group) // again all tokens: those that opened, those that failed, and the rest
 	group.Wait()
 	after := r.total() - before
 	if after <= 0 {
@@ -138,8 +138,8 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	r.check(t)
 }
 
-// TestNothingOpensTwiceAcrossAPause stops the server among uses for longer
-// than they wait.
+// TestNothingOpensTwiceAcrossAPause stops the server while tokens are used, for longer
+// than a use waits for its answer.
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
 	s := startServer(t)
 	r := newRush(t, s, 2000)

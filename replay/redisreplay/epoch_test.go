@@ -26,8 +26,8 @@ func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bo
 	}
 }
 
-// forgotten uses a token that the store must refuse because Redis may not know
-// it. A connection that is gone may fail the first tries.
+// forgotten uses a token, and fails the test unless the store refuses it because Redis
+// may have forgotten it. The first tries may fail because a connection is gone.
 func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -67,8 +67,9 @@ func look(t *testing.T, store *redisreplay.Store) {
 	}
 }
 
-// TestWhatWasIssuedBeforeRedisForgotIsRefused by the store that noticed, by one
-// that did not, and by one that starts later.
+// TestWhatWasIssuedBeforeRedisForgotIsRefused flushes a server. Tokens that were issued
+// before must be refused by the store that notices this first, by a store that notices it
+// later, and by a store that starts afterwards.
 func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	s := startServer(t)
 	store, other := newStore(t, s.client(t)), newStore(t, s.client(t))
@@ -85,8 +86,9 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	}
 }
 
-// TestTokensAreRefusedForTheSkew as they may have been issued by a clock that is
-// ahead.
+// TestTokensAreRefusedForTheSkew uses tokens on a new server. They must be refused if
+// they were issued less than a minute, the skew, after the epoch was made: the clock that
+// dated them may be ahead.
 func TestTokensAreRefusedForTheSkew(t *testing.T) {
 	s := startServer(t)
 	store, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Logger: quiet})
@@ -103,7 +105,8 @@ func TestTokensAreRefusedForTheSkew(t *testing.T) {
 	mustSpend(t, store, ahead, true)
 }
 
-// TestARestartIsSeenBeforeTheFirstUse restarts a server just after a look.
+// TestARestartIsSeenBeforeTheFirstUse restarts a server just after the store has checked
+// it. The store must notice the restart before it accepts a token.
 func TestARestartIsSeenBeforeTheFirstUse(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t)
@@ -119,7 +122,8 @@ func TestARestartIsSeenBeforeTheFirstUse(t *testing.T) {
 	}
 }
 
-// TestProcessesShareAnEpoch starts some, and the tokens of users go on.
+// TestProcessesShareAnEpoch starts more stores on a server that has an epoch. They must
+// use this epoch, and accept tokens that were issued before they started.
 func TestProcessesShareAnEpoch(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t)
@@ -148,7 +152,8 @@ func TestProcessesShareAnEpoch(t *testing.T) {
 	}
 }
 
-// TestOneEpochIsMadeByMany at once.
+// TestOneEpochIsMadeByMany starts many stores at once on a new server. Only one of them
+// may make an epoch.
 func TestOneEpochIsMadeByMany(t *testing.T) {
 	s := startServer(t)
 	book := &logbook{}
@@ -166,12 +171,13 @@ func TestOneEpochIsMadeByMany(t *testing.T) {
 	}
 }
 
-// TestARestartThatLosesNothingKeepsFlows where the server shows that it keeps every
-// use.
+// TestARestartThatLosesNothingKeepsFlows restarts servers with different settings. Tokens
+// that were issued before the restart must work afterwards only if the server has shown
+// that it keeps every use.
 func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
-		then  []any // a command at the running server
+		then  []any // a command for the running server
 		keeps bool
 	}{
 		"appendfsync always":        {[]string{"--appendonly", "yes", "--appendfsync", "always"}, nil, true},
@@ -191,7 +197,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 			}
 			s.kill()
 			s.start(t)
-			started := newStore(t, s.client(t)) // is the first to look, or not
+			started := newStore(t, s.client(t)) // may be the first store that checks the server, or not
 			if !c.keeps {
 				forgotten(t, store, unused)
 				forgotten(t, started, alsoUnused)
@@ -204,7 +210,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 				if first {
 					break
 				}
-				if err == nil { // a use whose answer was lost with the connection
+				if err == nil { // a use was recorded, but its answer was lost with the connection
 					t.Fatal("an unused token counts as used")
 				}
 				if time.Now().After(deadline) {
@@ -215,8 +221,9 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	}
 }
 
-// TestAServerWithReplicasDoesNotKeepFlows for after its restart it may be one of
-// them, started in its place.
+// TestAServerWithReplicasDoesNotKeepFlows puts a replica that lacks a use in the place of
+// its master. For the store, this looks like a restart of the master. So a master that has
+// replicas must not count as a server that keeps every use.
 func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	keeping := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	master, replica := startServer(t, keeping...), startServer(t, keeping...)
@@ -229,7 +236,7 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 			t.Fatal("the epoch does not reach the replica")
 		}
 	}
-	replica.await(t, "aof_rewrite_in_progress:0") // the file has the epoch
+	replica.await(t, "aof_rewrite_in_progress:0") // then the append-only file has the epoch
 	replica.await(t, "aof_rewrite_scheduled:0")
 	link.hold()
 	used := newUse()
@@ -245,23 +252,25 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	forgotten(t, store, used)
 }
 
-// TestAPromotionIsSeenOnALivingConnection makes a server a replica of another one, and a
-// master again.
+// TestAPromotionIsSeenOnALivingConnection makes a server a replica of another one, and
+// then a master again. The store must notice this, although its connection stays open.
 func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	s, other := startServer(t), startServer(t)
 	store := newStore(t, s.client(t))
 	used := newUse()
 	mustSpend(t, store, used, true)
 	epoch := s.client(t).Get(context.Background(), epochKey).Val()
-	other.admin(t, "set", epochKey, epoch) // or it is missing afterwards, which is plain
+	other.admin(t, "set", epochKey, epoch) // without this, the epoch would be missing later, which is easy to notice
 	s.follow(t, other.addr, other)
 	s.admin(t, "replicaof", "no", "one")
 	look(t, store)
 	forgotten(t, store, used)
 }
 
-// TestAReplacedMasterIsNotBelieved looks at a master that may no longer write, on an
-// old connection, after the replica in its place has answered on a new one.
+// TestAReplacedMasterIsNotBelieved replaces a master with a replica that lacks a use. The
+// replica accepts the used token, on a new connection. Then the store checks the old
+// master, on an old connection. This master refuses writes, so the check must fail, and
+// the token must be refused.
 func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	ctx := context.Background()
 	master, replica := startServer(t), startServer(t)
@@ -287,7 +296,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	}
 	var once sync.Once
 	client.AddHook(beforeLook{&counter{}, func() {
-		once.Do(func() { // what is given back last is used first
+		once.Do(func() { // the check uses the connection that was given back last: make this the old one
 			idle(1)
 			old.Close()
 			idle(2)
@@ -298,7 +307,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	}
 }
 
-// beforeLook does something before the next look.
+// beforeLook is a hook of the client that calls do before each check of a server.
 type beforeLook struct {
 	*counter
 	do func()
@@ -306,7 +315,7 @@ type beforeLook struct {
 
 func (h beforeLook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "info" { // a new connection has other pipelines
+		if cmds[0].Name() == "info" { // the pipelines that set up a new connection begin with other commands
 			h.do()
 		}
 		return next(ctx, cmds)
@@ -354,8 +363,8 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 	}
 }
 
-// TestAServerThatCannotBeLookedAtIsNotBelieved takes a right away while uses would
-// go on.
+// TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to INFO. The server
+// still records uses, but the store cannot check it any more, and must refuse all tokens.
 func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.as(t, documentedRights...))
@@ -379,15 +388,17 @@ func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	works(t, store)
 }
 
-// TestTheClockOfWhoMakesAnEpoch may be wrong, and no process is wrong for longer
-// than the skew that it starts with, nor takes what it knows to be older.
+// TestTheClockOfWhoMakesAnEpoch replaces an epoch with one that another process has made,
+// whose clock is two hours behind or ahead. A running store must still refuse all tokens
+// that were issued before the replacement. After the skew, running and new stores must
+// accept fresh tokens.
 func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 	ctx := context.Background()
 	s := startServer(t)
 	client := s.client(t)
 	store := newStore(t, client)
 	unused, alsoUnused := newUse(), newUse()
-	replace := func(made time.Time) { // as if another process had made one
+	replace := func(made time.Time) { // replaces the epoch, as if another process had made it at the given time
 		s.admin(t, "del", epochKey)
 		newStore(t, s.client(t))
 		if err := client.Set(ctx, epochKey, redisreplay.Backdate(client.Get(ctx, epochKey).Val(), made), 0).Err(); err != nil {
@@ -403,7 +414,8 @@ func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 	works(t, newStore(t, s.client(t)))
 }
 
-// TestNonsenseInPlaceOfAnEpochIsReplaced whoever wrote it.
+// TestNonsenseInPlaceOfAnEpochIsReplaced writes other texts in the place of the epoch. The
+// store must make a new epoch, as if the server had forgotten.
 func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.client(t))
@@ -421,8 +433,10 @@ func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 	}
 }
 
-// TestALeapOfTheServersClockIsForgetting for keys expire by it. Less than a minute
-// is not: a use outlasts its token by two.
+// TestALeapOfTheServersClockIsForgetting sets the server's clock ahead. Keys expire by
+// this clock, so after a leap of more than a minute the server may have forgotten uses. A
+// shorter leap does no harm, because a server keeps a use for two minutes longer than its
+// token is valid.
 func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 	var mu sync.Mutex
 	var ahead time.Duration
@@ -436,7 +450,7 @@ func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 		case "get":
 			return bulk(epoch), true
 		case "eval":
-			epoch = strings.ToUpper(args[5]) // the identities are in lower case, the id is not
+			epoch = strings.ToUpper(args[5]) // readCommand returns lower case, but the id of an epoch is in upper case
 			epoch = strings.ReplaceAll(strings.ReplaceAll(epoch, strings.ToUpper(redisID), redisID), "MCPSEAL-EPOCH", "mcpseal-epoch")
 			return ":1\r\n", true
 		}
@@ -460,7 +474,8 @@ func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 	mustSpend(t, store, newUse(), true)
 }
 
-// TestEachMasterHasItsEpoch flushes one of three.
+// TestEachMasterHasItsEpoch flushes one of three masters. Only the tokens in its slots
+// must be refused.
 func TestEachMasterHasItsEpoch(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
@@ -487,7 +502,8 @@ func TestEachMasterHasItsEpoch(t *testing.T) {
 	}
 }
 
-// TestASlotThatMovesTakesNoEpochAlong moves the one that holds it.
+// TestASlotThatMovesTakesNoEpochAlong moves the slot that holds the epoch of a master to
+// another master. Checks must succeed during the move, and fresh tokens must work after it.
 func TestASlotThatMovesTakesNoEpochAlong(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
@@ -534,7 +550,8 @@ func TestTheWatchEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// TestNothingIsWatchedForAStoreThatWasRefused, however often one tries.
+// TestNothingIsWatchedForAStoreThatWasRefused calls New many times with clients that it
+// refuses. No goroutine may be left.
 func TestNothingIsWatchedForAStoreThatWasRefused(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t)
@@ -551,7 +568,7 @@ func TestNothingIsWatchedForAStoreThatWasRefused(t *testing.T) {
 	works(t, newStore(t, client))
 }
 
-// panicking is a hook that fails where the store looks.
+// panicking is a hook of the client that panics when the store checks a server.
 type panicking struct{ *counter }
 
 func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -564,7 +581,8 @@ func TestAHookThatPanicsIsAFailedLook(t *testing.T) {
 	refused(t, client, redisreplay.Config{}, "a hook of the Redis client panicked")
 }
 
-// TestTwoStoresOfOneClientKeepApart, each with a prefix.
+// TestTwoStoresOfOneClientKeepApart uses two stores with different prefixes. If the epoch
+// of one store is deleted, the other store must still accept its tokens.
 func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t)
@@ -582,8 +600,9 @@ func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
 	mustSpend(t, two, alsoUnused, true)
 }
 
-// TestSingleUseIsSwitchedOnReplicaByReplica as the operations page says: what an
-// old replica opened works once more, until the epoch is deleted.
+// TestSingleUseIsSwitchedOnReplicaByReplica does what the operations page says. A token
+// that was opened by a replica of the service without a store works once more at a replica
+// with a store, until the epoch is deleted.
 func TestSingleUseIsSwitchedOnReplicaByReplica(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

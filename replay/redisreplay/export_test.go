@@ -7,8 +7,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Unguarded is the store as it would be if it believed every answer: the table
-// of the operations page compares the two.
+// Unguarded is a store that believes every answer of Redis. The table of the operations
+// page compares it with a Store.
 type Unguarded struct{ *Store }
 
 func (u Unguarded) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
@@ -16,7 +16,7 @@ func (u Unguarded) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
 	return by != nil, err
 }
 
-// Look looks at every server once more.
+// Look checks the epoch of every server once more.
 func (s *Store) Look(ctx context.Context) error {
 	s.mu.Lock()
 	var all []*server
@@ -32,7 +32,8 @@ func (s *Store) Look(ctx context.Context) error {
 	return nil
 }
 
-// Backdate returns an epoch that was made earlier, or later.
+// Backdate returns the same epoch as if it had been made at the given time, earlier or
+// later.
 func Backdate(text string, made time.Time) string {
 	e, ok := parseEpoch(text)
 	if !ok {

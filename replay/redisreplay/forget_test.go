@@ -18,8 +18,9 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// forgetEnv is for how long tokens are used before Redis forgets, as in "2s": the
-// table of the operations page takes longer than a test should.
+// forgetEnv is the environment variable that says for how long tokens are used before
+// Redis forgets, for example "2s". The default is short. Set a longer time to make the
+// table of the operations page.
 const forgetEnv = "MCPSEAL_FORGET"
 
 const (
@@ -27,11 +28,11 @@ const (
 	aSecond = "those presented within a second"
 )
 
-// ways are all ways in which a Redis can forget, in the order of the table.
+// ways has all ways in which a Redis can forget used tokens, in the order of the table.
 var ways = []struct {
 	name  string
-	left  string // what works again
-	some  bool   // without the epoch some tokens work again, whatever the machine does
+	left  string // which used tokens work again in spite of the epoch: nothing or aSecond
+	some  bool   // true if without the epoch some tokens always work again, on any machine
 	setUp func(*testing.T) scene
 }{
 	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
@@ -50,20 +51,20 @@ var ways = []struct {
 	{"a cluster fails over to a replica that lost its link", nothing, true, clusterFailover},
 }
 
-// scene is a Redis that will forget.
+// scene is a Redis, and a way to make it forget.
 type scene struct {
 	client func(*testing.T) redis.UniversalClient
-	wait   bool   // for a replica, after each use
-	halts  bool   // no process can start afterwards
-	window bool   // of a second in which used tokens work
-	lags   bool   // what is written after before is lost: let it be more
-	before func() // while tokens are used
-	forget func() // afterwards
+	wait   bool   // true if each use waits until a replica has it
+	halts  bool   // true if no new store can start after forget
+	window bool   // true if used tokens work for up to a second after forget
+	lags   bool   // true if the uses after before are lost; then there are more of them
+	before func() // called while tokens are used, if it is not nil
+	forget func() // makes Redis forget, when no more tokens are used
 }
 
-// TestWhatRedisForgetsIsRefused prints the table of the operations page. Each
-// token is used in two stores, of which one believes all that Redis says, and then
-// presented to both once more.
+// TestWhatRedisForgetsIsRefused prints the table of the operations page. It uses each
+// token in two stores, one of which believes every answer of Redis. Then Redis forgets,
+// and the test presents each token to both stores again.
 func TestWhatRedisForgetsIsRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 20 seconds")
@@ -95,8 +96,8 @@ func TestWhatRedisForgetsIsRefused(t *testing.T) {
 	t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n%s", strings.Join(rows, "\n"))
 }
 
-// TestTheOperationsPageHasTheTable checks all but the numbers, which are those of
-// one run.
+// TestTheOperationsPageHasTheTable checks the table of the operations page, except for the
+// exact numbers, which differ from run to run.
 func TestTheOperationsPageHasTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -124,7 +125,7 @@ func TestTheOperationsPageHasTheTable(t *testing.T) {
 	}
 }
 
-// pair is one use in both stores.
+// pair has two stores on one client. The store trusting believes every answer of Redis.
 type pair struct {
 	trusting redisreplay.Unguarded
 	store    *redisreplay.Store
@@ -143,15 +144,16 @@ func newPair(t *testing.T, client redis.UniversalClient) pair {
 	return pair{redisreplay.Unguarded{Store: open("trusting:")}, open(""), client}
 }
 
-// play uses tokens, lets Redis forget, and presents the used ones again. It
-// returns how many were used; how many of those worked again without and with the
-// epoch; and how many of the latter more than a second later.
+// play uses tokens, lets Redis forget, and presents the used tokens again. It returns how
+// many tokens were used, how many worked again without the epoch (before) and with the
+// epoch (after), and how many worked with the epoch more than a second after Redis forgot
+// (late).
 func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late int) {
 	t.Helper()
 	ctx := context.Background()
 	p := newPair(t, s.client(t))
 
-	// 1. Use tokens, also while the scene changes.
+	// 1. Use tokens, also while s.before runs.
 	const workers = 8
 	var mu sync.Mutex
 	var spent []mcpseal.Use
@@ -160,7 +162,7 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	var group sync.WaitGroup
 	for range workers {
 		mine := p
-		if s.wait { // that is about the last write of a connection
+		if s.wait { // WAIT waits for the writes of its own connection, so each worker needs a client
 			mine = newPair(t, s.client(t))
 		}
 		group.Go(func() {
@@ -205,11 +207,11 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 		t.FailNow()
 	}
 
-	// 2. Forget.
+	// 2. Let Redis forget.
 	s.forget()
 	forgot := time.Now()
 
-	// 3. Present them again, some to a process that starts only now.
+	// 3. Present the tokens again, half of them to stores that start only now.
 	started := p
 	if !s.halts {
 		started = newPair(t, s.client(t))
@@ -240,15 +242,16 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 			})
 		}
 		group.Wait()
-		if s.window { // the others are presented when it is over
+		if s.window { // present the other half when this second is over
 			time.Sleep(time.Until(forgot.Add(time.Second + time.Millisecond)))
 		}
 	}
 	return len(spent), before, after, late
 }
 
-// decided uses a token until there is an answer, or a refusal because Redis may
-// have forgotten it. Connections to a server that is gone fail first.
+// decided uses a token until the store decides, and reports whether the token worked. The
+// store refuses a token if Redis may have forgotten it, or evicts keys. Other errors do not
+// count: connections to a server that is gone fail at first.
 func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -267,7 +270,8 @@ func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	}
 }
 
-// season gives a server epochs that are old enough for fresh tokens.
+// season makes the epochs of both stores in a server, and dates them an hour back, so that
+// fresh tokens are accepted at once.
 func season(t *testing.T, s *server) {
 	t.Helper()
 	client := s.client(t)
@@ -301,7 +305,8 @@ func restart(args ...string) func(*testing.T) scene {
 	}
 }
 
-// powerLoss cuts what a machine had not written to its disk yet.
+// powerLoss cuts off the end of the append-only file, as if the machine had not written it
+// to its disk yet.
 func powerLoss(t *testing.T) scene {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	season(t, s)
@@ -357,12 +362,13 @@ func evict(t *testing.T) scene {
 	return scene{client: s.clients, halts: true, window: true, forget: func() {
 		s.admin(t, "config", "set", "maxmemory-policy", "allkeys-random")
 		s.admin(t, "config", "set", "maxmemory", "1mb")
-		s.client(t).Set(context.Background(), "other", "1", 0) // evicts what it can
+		s.client(t).Set(context.Background(), "other", "1", 0) // this write makes Redis evict keys
 		s.admin(t, "config", "set", "maxmemory", "0")
 	}}
 }
 
-// follow makes a server a replica, and waits until it gets all that is written.
+// follow makes s a replica of the master, which it reaches at addr. It waits until s gets
+// all writes of the master.
 func (s *server) follow(t *testing.T, addr string, master *server) {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
@@ -372,7 +378,7 @@ func (s *server) follow(t *testing.T, addr string, master *server) {
 	master.await(t, "port="+port+",state=online")
 }
 
-// await waits until INFO says so.
+// await waits until the answer to INFO has the given text.
 func (s *server) await(t *testing.T, line string) {
 	t.Helper()
 	client := s.client(t)
@@ -387,7 +393,7 @@ func (s *server) await(t *testing.T, line string) {
 	}
 }
 
-// awaitCluster waits until CLUSTER INFO says so.
+// awaitCluster waits until the answer to CLUSTER INFO has all given texts.
 func (s *server) awaitCluster(t *testing.T, lines ...string) {
 	t.Helper()
 	client := s.client(t)
@@ -403,8 +409,9 @@ func (s *server) awaitCluster(t *testing.T, lines ...string) {
 	}
 }
 
-// promote kills a master and lets its clients find a replica in its place, that is
-// behind by so much.
+// promote kills a master, and leads its clients to a replica that is behind the master by
+// the given time. If wait is true, there is a second replica, which is not behind, and each
+// use waits for it. The parameter args has settings of the master.
 func promote(behind time.Duration, wait bool, args ...string) func(*testing.T) scene {
 	return func(t *testing.T) scene {
 		master, replica := startServer(t), startServer(t)
@@ -479,8 +486,8 @@ func sentinel(t *testing.T) scene {
 	}
 }
 
-// clusterFailover gives one of three masters a replica, and lets it lose its
-// link before the master dies.
+// clusterFailover gives one of three masters a replica. The replica loses its link to the
+// master before the master is killed.
 func clusterFailover(t *testing.T) scene {
 	ctx := context.Background()
 	cluster, nodes := startCluster(t)
@@ -526,7 +533,7 @@ func clusterFailover(t *testing.T) scene {
 		},
 		lags: true,
 		before: func() {
-			// The replica is the default user, which may not come back.
+			// The replica connects as the default user, so it cannot connect again.
 			as := nodes[0].client(t, func(o *redis.Options) { o.Username, o.Password = "tester", "secret" })
 			if err := as.Do(ctx, "acl", "setuser", "default", "off").Err(); err != nil {
 				t.Error(err)

@@ -11,7 +11,7 @@ import (
 const someID = "0123456789abcdef0123456789abcdef01234567"
 
 func TestEverySlotHasATag(t *testing.T) {
-	if crc := crc16("123456789"); crc != 0x31c3 { // of the cluster's specification
+	if crc := crc16("123456789"); crc != 0x31c3 { // this value is in the specification of Redis Cluster
 		t.Fatalf("crc16 = %#x", crc)
 	}
 	for range 200 {
@@ -20,7 +20,7 @@ func TestEverySlotHasATag(t *testing.T) {
 			t.Errorf("slot %d has the tag %q", slot, tag)
 		}
 	}
-	seen := make([]bool, slots) // or slotTag would not end
+	seen := make([]bool, slots) // every slot must have a tag, or slotTag would never return
 	left := slots
 	for i := 0; left > 0 && i < 1<<20; i++ {
 		if slot := int(crc16(strconv.Itoa(i))) % slots; !seen[slot] {
@@ -33,11 +33,12 @@ func TestEverySlotHasATag(t *testing.T) {
 	}
 }
 
-// TestALookCoversASecond by each clock.
+// TestALookCoversASecond checks that a look is valid for a second, by the monotonic clock
+// and by the wall clock.
 func TestALookCoversASecond(t *testing.T) {
 	began := time.Now()
 	l := &look{began: began, dials: 3}
-	asleep := began.Add(time.Minute).Round(0) // the wall clock alone
+	asleep := began.Add(time.Minute).Round(0) // has only the wall clock, not the monotonic clock
 	for name, c := range map[string]struct {
 		look  *look
 		dials int64
@@ -59,7 +60,9 @@ func TestALookCoversASecond(t *testing.T) {
 	}
 }
 
-// TestWhenARestartLosesNothing changes one thing of a server that keeps every use.
+// TestWhenARestartLosesNothing changes one thing at a time in the report of a server that
+// keeps every use. After the change, the server must not count as such a server. Only a
+// rewrite of the append-only file is harmless, if the file was complete before.
 func TestWhenARestartLosesNothing(t *testing.T) {
 	keeping := report{aof: true, fsync: "always", alone: true}
 	if !keeping.keepsTokens(false) {
@@ -84,7 +87,8 @@ func TestWhenARestartLosesNothing(t *testing.T) {
 	}
 }
 
-// FuzzEpoch reads what may stand in a server.
+// FuzzEpoch parses texts that may be in a server in place of an epoch. A text must be
+// exactly the text of an epoch, or no epoch at all.
 func FuzzEpoch(f *testing.F) {
 	f.Add("mcpseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
 	f.Add("none abc")
@@ -105,8 +109,9 @@ func FuzzEpoch(f *testing.F) {
 	})
 }
 
-// FuzzReport reads what a server says of itself. No report that passes the check
-// lacks an identity, and one that lacks a line does not pass.
+// FuzzReport makes reports from what a server may say about itself. If a report passes the
+// check, the server must have sent the lines that identify it, and the epoch that is made
+// from the report must match the server.
 func FuzzReport(f *testing.F) {
 	whole := "# Server\r\nrun_id:" + someID + "\r\nrole:master\r\nmaster_replid:" + someID + "\r\nmaxmemory_policy:noeviction\r\nevicted_keys:3\r\n" +
 		"connected_slaves:0\r\nrepl_backlog_active:0\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestATokenIsSpentOnceWhileItsSlotMoves uses before, during and after a
-// slot goes from one master to another.
+// TestATokenIsSpentOnceWhileItsSlotMoves uses tokens before, during and after the move
+// of their slot from one master to another.
 func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
@@ -21,7 +21,7 @@ func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 			t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 		}
 	}
-	// Two tokens in one slot of the first node.
+	// Find two tokens whose keys are in the same slot of the first node.
 	flows := map[int64][16]byte{}
 	var slot int64
 	var earlier, later [16]byte
@@ -41,7 +41,7 @@ func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 	nodes[1].admin(t, "cluster", "setslot", slot, "importing", fromID)
 	nodes[0].admin(t, "cluster", "setslot", slot, "migrating", toID)
 	spend(earlier, false)
-	spend(later, true) // on the node that it moves to
+	spend(later, true) // the node to which the slot moves records this use
 	spend(later, false)
 	if from.Exists(ctx, key(later)).Val() != 0 {
 		t.Error("the use did not go to the new node: the test shows nothing")

@@ -23,7 +23,7 @@ import (
 
 const (
 	presentEnv = "REDISREPLAY_PRESENT" // the address of the server
-	numberEnv  = "REDISREPLAY_NUMBER"  // of the process
+	numberEnv  = "REDISREPLAY_NUMBER"  // the number of the process
 	keyEnv     = "REDISREPLAY_KEY"
 	usesEnv    = "MCPSEAL_USES"
 
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// present reads tokens and presents those of its own. When all processes have done
-// so, its input ends, and it presents every token from every goroutine. It
-// writes the numbers of those that opened.
+// present reads tokens, and presents those that this process owns (see ownerOf). When all
+// processes have done so, its input ends, and it presents every token from every
+// goroutine. Then it writes the numbers of the tokens that opened.
 func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: goroutines})
 	defer client.Close()
@@ -110,13 +110,13 @@ func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	return errors.Join(append(failed, w.Flush())...)
 }
 
-// ownerOf returns which process presents a token before all others, for half
-// of them.
+// ownerOf returns the number of the process that presents a token before all others do.
+// For half of the tokens, there is no process with this number.
 func ownerOf(token int) int { return token % (2 * processes) }
 
-// TestEveryTokenOpensOnceAmongManyProcesses presents every token from 64
-// goroutines of 4 processes. Half of the tokens are used by then, each process
-// having won its own; for the others all compete.
+// TestEveryTokenOpensOnceAmongManyProcesses presents every token from 4 processes, in 64
+// goroutines each. Half of the tokens were used before, each by the process that owns it.
+// For the other half, all goroutines compete.
 func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	count := 300
 	if text := os.Getenv(usesEnv); text != "" {
@@ -126,7 +126,7 @@ func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 		}
 	}
 	s := startServer(t)
-	newStore(t, s.client(t)) // the epoch is older than the tokens
+	newStore(t, s.client(t)) // makes an epoch that is older than the tokens
 	key := mcpseal.GenerateKey().Reveal()
 	sealer := newBoundary(t, key, nil, 0, nil)
 	tokens := make([]string, count)

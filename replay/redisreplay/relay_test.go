@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// relay is a way to a server that a test controls: it can lead elsewhere, and be
-// slow.
+// relay passes connections on to a server. A test can make it lead to another server,
+// delay or drop what the server sends, and keep connections when the server is gone.
 type relay struct {
 	addr          string
-	losesAnswerTo func(command []byte) bool // and hangs up
+	losesAnswerTo func(command []byte) bool // if it returns true, the relay drops the answer and hangs up
 
 	mu    sync.Mutex
 	to    string
 	delay time.Duration
-	keeps bool                  // its clients' connections when the server is gone
-	held  bool                  // nothing that the server sends arrives any more
-	conns map[net.Conn]net.Conn // of clients, and where they lead
+	keeps bool                  // true if clients stay connected when the server is gone
+	held  bool                  // true if everything that the server sends is dropped
+	conns map[net.Conn]net.Conn // maps the connection of a client to that of the server
 }
 
 func newRelay(t *testing.T, to string) *relay {
@@ -82,7 +82,8 @@ func (r *relay) serve(near net.Conn) {
 			}
 		}
 	}()
-	// What the server sends arrives later, in order, without holding up the rest.
+	// A goroutine passes on what the server sends, in order and after the delay. Meanwhile
+	// the loop below goes on reading.
 	type piece struct {
 		due  time.Time
 		data []byte
@@ -124,14 +125,16 @@ func (r *relay) serve(near net.Conn) {
 		r.mu.Unlock()
 		select {
 		case late <- piece{time.Now().Add(delay), data[:n]}:
-		default: // so slow that nobody takes it any more
+		default: // too much is waiting to be passed on
 			hangUp()
 			return
 		}
 	}
 }
 
-// dial connects to the server, once more for a client whose connection is kept.
+// dial connects to the server. The parameter near is nil for a new client. Otherwise it is
+// the connection of a client whose server is gone; if this connection is kept, dial tries
+// again until the server is back.
 func (r *relay) dial(near net.Conn) (net.Conn, error) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		r.mu.Lock()
@@ -152,7 +155,7 @@ func (r *relay) dial(near net.Conn) (net.Conn, error) {
 	}
 }
 
-// lead sends those who connect from now on elsewhere.
+// lead makes all connections from now on lead to another server.
 func (r *relay) lead(to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +174,7 @@ func (r *relay) hold() {
 	r.held = true
 }
 
-// cut hangs up on all.
+// cut closes all connections.
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

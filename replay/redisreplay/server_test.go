@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// server is a Redis of a test's own.
+// server is a Redis that a test has started.
 type server struct {
 	addr string
 	dir  string
@@ -28,7 +28,7 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
-// startServer starts one on a port and in a directory that nobody else uses.
+// startServer starts a Redis on a port and in a directory that nobody else uses.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,8 @@ func startServer(t *testing.T, args ...string) *server {
 	return s
 }
 
-// startSentinel starts one with a file that it may change.
+// startSentinel starts a Redis Sentinel. The parameter config is the path of its
+// configuration file, which it may change.
 func startSentinel(t *testing.T, config string) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,7 +72,8 @@ func (s *server) start(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err == nil {
-			// It also answers while it loads, or wants a password; then it is there.
+			// Any answer will do, even that a password is missing, except that the server
+			// is still loading its data.
 			fmt.Fprint(conn, "PING\r\n")
 			conn.SetReadDeadline(time.Now().Add(time.Second))
 			answer := make([]byte, 64)
@@ -88,7 +90,7 @@ func (s *server) start(t *testing.T) {
 	}
 }
 
-// kill leaves it no time for anything.
+// kill ends the server at once, so that it has no time to save anything.
 func (s *server) kill() {
 	if s.cmd != nil {
 		goOn(s.cmd.Process)
@@ -138,7 +140,8 @@ func (s *server) admin(t *testing.T, args ...any) {
 	}
 }
 
-// newStore returns a store that takes tokens from now on, also of a new server.
+// newStore returns a store that accepts tokens that are issued from now on, even if the
+// server is new.
 func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
 	t.Helper()
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
@@ -149,10 +152,11 @@ func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
 	return store
 }
 
-// quiet is for stores that may outlive their test by a look.
+// quiet is for stores that may still check their server just after the test has ended.
 var quiet = slog.New(slog.DiscardHandler)
 
-// settle lets the skew of the tests pass: what is issued from now on is good.
+// settle waits until the skew of newStore is over: tokens that are issued from now on are
+// accepted.
 func settle() { time.Sleep(3 * time.Millisecond) }
 
 func newUse() mcpseal.Use {

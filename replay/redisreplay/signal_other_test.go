@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// Redis does not run here either.
+// These systems have no signals that stop and continue a process. Redis does not run on them either.
 func stop(*os.Process) error { return errors.ErrUnsupported }
 func goOn(*os.Process) error { return errors.ErrUnsupported }

@@ -43,7 +43,7 @@ func TestAUseIsOneKeyThatEndsWithTheToken(t *testing.T) {
 	}
 }
 
-// lastsAbout looks at a key just after it was set.
+// lastsAbout fails the test unless a key that was just set expires in about the given time.
 func lastsAbout(t *testing.T, client *redis.Client, key string, want time.Duration) {
 	t.Helper()
 	if ttl := client.PTTL(context.Background(), key).Val(); ttl < want-time.Second || ttl > want+time.Second {
@@ -51,8 +51,10 @@ func lastsAbout(t *testing.T, client *redis.Client, key string, want time.Durati
 	}
 }
 
-// TestAClockThatIsAheadDoesNotShortenAUse uses where it seems to be late, and
-// where nobody can tell.
+// TestAClockThatIsAheadDoesNotShortenAUse uses tokens that expire in a minute, by the
+// clock of this process. If this clock is ahead, the tokens are valid for longer, so Redis
+// must keep a use for at least the whole lifetime of the token. If the time of issue makes
+// no sense, the lifetime is unknown, and Redis must keep the use for a minute.
 func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
@@ -73,13 +75,14 @@ func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			use := newUse()
 			use.Issued, use.Until = c.issued, now.Add(time.Minute)
-			store.Spend(context.Background(), use) // spent also if Redis may have forgotten it
+			store.Spend(context.Background(), use) // records the use even if it refuses the token
 			lastsAbout(t, client, key(use.Flow), c.want-time.Since(now))
 		})
 	}
 }
 
-// TestAUseIsOneCommand counts what is sent for uses, and what for looks.
+// TestAUseIsOneCommand counts the commands that the store sends for uses, and its checks of
+// the server.
 func TestAUseIsOneCommand(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
@@ -104,7 +107,7 @@ func TestAUseIsOneCommand(t *testing.T) {
 	}
 }
 
-// counter counts what its client sends.
+// counter is a hook that counts the connections and the commands of its client.
 type counter struct{ dials, claims, looks, others atomic.Int64 }
 
 func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
@@ -123,7 +126,7 @@ func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 				break
 			}
 			fallthrough
-		case "get", "eval", "info", "config": // a new connection has others
+		case "get", "eval", "info", "config": // a new connection sends other commands, which do not count
 			c.others.Add(1)
 		}
 		return next(ctx, cmd)
@@ -156,7 +159,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		}
 	}
 	use := newUse()
-	use.Until = time.UnixMilli(math.MaxInt64) // further than a duration reaches
+	use.Until = time.UnixMilli(math.MaxInt64) // further away than a time.Duration can hold
 	for _, want := range []bool{true, false} {
 		if first, err := store.Spend(context.Background(), use); first != want || err != nil {
 			t.Errorf("Spend = %v, %v, want %v", first, err, want)
@@ -171,8 +174,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsNotAReplay loses the first answer to a use on the way, and
-// nothing else.
+// TestALostAnswerIsNotAReplay loses the answer to the first use of a token, and nothing
+// else. The store must report an error, and must not send the command again.
 func TestALostAnswerIsNotAReplay(t *testing.T) {
 	ctx := context.Background()
 	s := startServer(t)
@@ -197,8 +200,8 @@ func TestALostAnswerIsNotAReplay(t *testing.T) {
 	}
 }
 
-// TestAUseEndsWithItsContext asks a server that stands still, from more
-// goroutines than there are connections.
+// TestAUseEndsWithItsContext uses tokens while the server is paused, from more goroutines
+// than the client has connections.
 func TestAUseEndsWithItsContext(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t, func(o *redis.Options) { o.PoolSize = 4 })
@@ -215,7 +218,7 @@ func TestAUseEndsWithItsContext(t *testing.T) {
 			if first || err == nil {
 				t.Errorf("Spend = %v, %v", first, err)
 			}
-			if took := time.Since(start); took > 3*time.Second { // go-redis would wait for 5 seconds, four times
+			if took := time.Since(start); took > 3*time.Second { // without the context, go-redis would wait for 5 seconds, four times
 				t.Errorf("a use with 300 ms took %v", took)
 			}
 		})

@@ -100,8 +100,9 @@ func TestAClusterWithoutMastersIsRefused(t *testing.T) {
 	refused(t, client, redisreplay.Config{}, "the cluster has no master")
 }
 
-// TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection at the
-// commands that may be forbidden, which is not the same.
+// TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection when the store
+// sends one of the commands that a server may forbid. The store must not take this for a
+// forbidden command.
 func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	for _, command := range []string{"info", "config", "set", "get", "eval"} {
 		client := servedBy(t, func(args []string) (string, bool) {
@@ -117,14 +118,15 @@ func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	}
 }
 
-// as connects as a user with these rules.
+// as returns a client that connects as a user with the given ACL rules.
 func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 	t.Helper()
 	s.admin(t, append([]any{"acl", "setuser", "store", "reset", "on", ">secret"}, rules...)...)
 	return s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
 }
 
-// TestAServerThatDoesNotSayWhoItIsIsRefused also by leaving one line out of INFO.
+// TestAServerThatDoesNotSayWhoItIsIsRefused forbids INFO, leaves one line out of the answer
+// to INFO, or puts a wrong id into it.
 func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
 	s := startServer(t)
 	refused(t, s.as(t, "~mcpseal:used:*", "+set", "+get", "+eval", "+ping", "+config|get"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
@@ -150,7 +152,7 @@ func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
 	}
 }
 
-// documentedRights are the rule of the operations page.
+// documentedRights has the ACL rules that the operations page recommends.
 var documentedRights = []any{"~mcpseal:used:*", "+set", "+get", "+eval", "+info", "+config|get"}
 
 func TestTheDocumentedRightsAreEnough(t *testing.T) {
@@ -165,7 +167,8 @@ func TestTheDocumentedRightsAreEnough(t *testing.T) {
 	sealtest.TestReplayStore(t, store)
 }
 
-// TestWithoutConfigARestartIsForgetting although this one forgets nothing.
+// TestWithoutConfigARestartIsForgetting forbids CONFIG, and restarts a server that forgets
+// nothing. The store cannot know that, so it must refuse tokens that were issued before.
 func TestWithoutConfigARestartIsForgetting(t *testing.T) {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always",
 		"--user", "store", "on", ">secret", "~mcpseal:used:*", "+set", "+get", "+eval", "+info")
@@ -186,7 +189,8 @@ func TestASkewThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestACloneOfAClientIsRefused, for its hooks hear of no connection.
+// TestACloneOfAClientIsRefused passes a client that WithTimeout returned. Hooks of such a
+// client do not see its new connections.
 func TestACloneOfAClientIsRefused(t *testing.T) {
 	client := startServer(t).client(t)
 	refused(t, client.WithTimeout(time.Second), redisreplay.Config{}, "pass the client itself")

@@ -24,14 +24,14 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// faults are what a server can get wrong.
+// faults describes what a server does wrong.
 type faults struct {
-	plain bool                             // nothing seals its states
-	tool  func(*mcp.CallToolRequest) error // runs before the tool does
-	wrap  func(http.Handler) http.Handler  // around the handler
+	plain bool                             // true if nothing seals the server's states
+	tool  func(*mcp.CallToolRequest) error // runs before the tool; nil for none
+	wrap  func(http.Handler) http.Handler  // wraps the HTTP handler; nil for none
 }
 
-// target is a server with a tool that asks once.
+// target returns a server with these faults. It has a tool that asks once.
 func (f faults) target() Target {
 	tool := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if f.tool != nil {
@@ -138,7 +138,8 @@ func TestAFaultIsFound(t *testing.T) {
 			return nil
 		}}},
 	} {
-		// Recording makes a few requests, which must work for an attack to begin.
+		// The function run first records a few honest calls. If one of them fails, there is no
+		// attack, and the error of run must show the fault.
 		r, err := run(t.Context(), c.faults.target(), 400, 1)
 		kept = nil
 		found := ""
@@ -153,7 +154,8 @@ func TestAFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestAFaultOnMCPGoIsFound: the server asks with its state in plain text, or refuses all.
+// TestAFaultOnMCPGoIsFound attacks servers on mcp-go: one without a fault, one whose states are in
+// plain text, and one that refuses every call.
 func TestAFaultOnMCPGoIsFound(t *testing.T) {
 	target := func(protect bool, result func() *mcpgotypes.CallToolResult) Target {
 		target := faults{}.target()
@@ -218,7 +220,7 @@ func TestAnAttackThatProvesLittleFails(t *testing.T) {
 	}
 }
 
-// sentBy returns what an attacker sends to a server that takes everything.
+// sentBy returns what an attacker with this seed sends to a server that accepts everything.
 func sentBy(seed uint64) (sent []string) {
 	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
@@ -256,8 +258,9 @@ func TestASeedRepeatsAnAttack(t *testing.T) {
 	}
 }
 
-// TestAMutationChangesNothingOfTheNext: values that all attackers share, and a value put
-// into itself, once ended an attack with an endless recursion.
+// TestAMutationChangesNothingOfTheNext checks that mutations do not change oddValues, which all
+// attackers share, and never put a value into itself. These two bugs once ended an attack with an
+// endless recursion.
 func TestAMutationChangesNothingOfTheNext(t *testing.T) {
 	before, err := json.Marshal(oddValues)
 	if err != nil {

@@ -31,8 +31,8 @@ type (
 	}
 )
 
-// FuzzTheHandlerGetsWhatTheCursorIsBoundTo: encoding/json reads the text that the cursor
-// is bound to as the value that the handler gets.
+// FuzzTheHandlerGetsWhatTheCursorIsBoundTo checks that encoding/json decodes the text that the
+// cursor is bound to into the value that the handler gets.
 func FuzzTheHandlerGetsWhatTheCursorIsBoundTo(f *testing.F) {
 	for _, seed := range []string{
 		`{"i":{"a":1,"b":1.5e-7,"r":{"x":[1,null]},"m":{"1":"a","-1":"b"}},"s":[{"a":2},{}],"p":true}`, `{"m":{"01":"x"},"y":"AR==","z":[1]}`,
@@ -59,7 +59,7 @@ func FuzzTheHandlerGetsWhatTheCursorIsBoundTo(f *testing.F) {
 		}
 		var theirs diffIn
 		decoder := json.NewDecoder(bytes.NewReader(bound))
-		decoder.UseNumber() // or it would round the numbers in an any
+		decoder.UseNumber() // otherwise it would round the numbers in an any
 		if err := decoder.Decode(&theirs); err != nil {
 			t.Fatalf("%q is bound as %s: %v", text, bound, err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// TestDefaultsAreThoseOfTheLibrary compares where no number needs more than a
-// double.
+// TestDefaultsAreThoseOfTheLibrary compares the function fill with the schema library, for
+// arguments in which a double can hold every number.
 func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 	schema, err := schemaOf[any](json.RawMessage(`{"type":"object","required":["must"],"properties":{
 		"must":{"default":1},"plain":{},"number":{"default":2.5},"null":{"default":null},
@@ -93,8 +93,9 @@ func TestEverySchemaIsVisited(t *testing.T) {
 	}
 }
 
-// TestHostileArgumentsCostABoundedAmountOfMemory: the schema library wraps errors
-// that quote the value at every level of it.
+// TestHostileArgumentsCostABoundedAmountOfMemory reads deeply nested arguments that do not fit the
+// schema. The schema library wraps its error once more at each level, and quotes the value again
+// each time.
 func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
 	const most, bound = 64 << 10, 32 << 20
 	tree := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
@@ -117,7 +118,8 @@ func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
 	}
 }
 
-// TestANameOfTwoFieldsIsRefused takes a type that vet would not have in a file.
+// TestANameOfTwoFieldsIsRefused makes its type with reflect, because vet would report this type in
+// a source file.
 func TestANameOfTwoFieldsIsRefused(t *testing.T) {
 	twice := reflect.StructOf([]reflect.StructField{
 		{Name: "A", Type: reflect.TypeFor[string](), Tag: `json:"tenant"`}, {Name: "B", Type: reflect.TypeFor[string](), Tag: `json:"tenant"`},
@@ -188,7 +190,7 @@ type fuzzFilter struct {
 	Size   int8   `json:"size,omitempty"`
 }
 
-// fuzzOwn decodes itself.
+// fuzzOwn has its own method to read JSON.
 type fuzzOwn fuzzFilter
 
 func (f *fuzzOwn) UnmarshalJSON(text []byte) error {
@@ -225,8 +227,8 @@ const (
 		"$defs":{"or":{"type":"object","properties":{"limit":{"type":"integer","minimum":0},` + fuzzRules + `}}}}`
 )
 
-// FuzzPagedArguments holds what reaches a handler against a reading of the text
-// that shares no code with the one under test.
+// FuzzPagedArguments compares what reaches a handler with what the function oracle reads from the
+// same text. The function oracle shares no code with the Reader.
 func FuzzPagedArguments(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `{"cursor":"x","id":9007199254740993}`, `{"filter":{"tenant":"mine","Tenant":"other"}}`,
@@ -271,7 +273,7 @@ func FuzzPagedArguments(f *testing.F) {
 			t.Fatal(err)
 		}
 		got := oracle(t, again).(map[string]any)
-		if got["ratio"] != nil { // is written in as few digits as a double needs
+		if got["ratio"] != nil { // json.Marshal writes it with only as many digits as a double needs
 			got["ratio"] = new(big.Rat).SetFloat64(in.Ratio)
 		}
 		if !agree(got, given) {
@@ -283,7 +285,7 @@ func FuzzPagedArguments(f *testing.F) {
 			}
 		}
 		checkRules(t, text, got)
-		for _, raw := range in.Or { // as a handler may read it, with names that fold
+		for _, raw := range in.Or { // a handler may read it with encoding/json, which ignores the case of names
 			var inner struct {
 				fuzzFilter
 				ID json.Number `json:"id"`
@@ -304,15 +306,17 @@ func FuzzPagedArguments(f *testing.F) {
 		if was := oracle(t, rest); !agree(given, was) || !agree(was, given) {
 			t.Fatalf("%q is bound as %s without limit and raw", text, rest)
 		}
-		// What was bound is what would be bound.
+		// Reading the bound text as arguments gives the same bound text.
 		if _, twice, _, err := arguments.Read(bound, 1<<20); err != nil || string(twice) != string(bound) {
 			t.Fatalf("%s is bound as %s, %v", bound, twice, err)
 		}
 	})
 }
 
-// oracle reads a text with every number as a rational, and checks that it is one
-// that may pass unless that would be vast.
+// oracle decodes a JSON text, with every number as a *big.Rat. It fails the test if the Reader
+// should have refused the text, for one of its numbers or for a name that an object has twice. It
+// takes a number with very many digits or a large exponent as the nearest double, because the exact
+// number would be vast.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
@@ -365,7 +369,8 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether all of got is in given.
+// agree reports whether two values are equal, except that the objects in given may have more
+// members than those in got.
 func agree(got, given any) bool {
 	switch g := got.(type) {
 	case *big.Rat:
@@ -410,7 +415,7 @@ func isEmpty(value any) bool {
 	return value == nil || value == "" || value == false
 }
 
-// checkRules is the schema, written by hand.
+// checkRules checks the rules of fuzzSchema without the schema library.
 func checkRules(t *testing.T, text []byte, got map[string]any) {
 	t.Helper()
 	filter := func(value any) {

@@ -8,7 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestARoundOfACallBeginsAnew: the asker and the questions of the round before do not count.
+// TestARoundOfACallBeginsAnew checks that a new round gets a new asker, and that the questions of
+// the previous round are no longer owed.
 func TestARoundOfACallBeginsAnew(t *testing.T) {
 	call, made := &Call{}, 0
 	within := func() any {
@@ -29,7 +30,8 @@ func TestARoundOfACallBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestOnlyAQuestionThatIsOwedIsSettled: another question of the same kind is another one.
+// TestOnlyAQuestionThatIsOwedIsSettled checks that the handler owes its questions until the SDK
+// sends one of them. A form with another message is another question.
 func TestOnlyAQuestionThatIsOwedIsSettled(t *testing.T) {
 	form, sample := &mcp.ElicitParams{Mode: "form", Message: "Delete?"}, &mcp.CreateMessageParams{}
 	for _, c := range []struct {
@@ -48,7 +50,8 @@ func TestOnlyAQuestionThatIsOwedIsSettled(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreComparedByValue: what cannot be digested is only its own bytes' equal.
+// TestArgumentsAreComparedByValue checks that arguments are equal if they mean the same. Arguments
+// that have no digest are equal only if their bytes are equal.
 func TestArgumentsAreComparedByValue(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

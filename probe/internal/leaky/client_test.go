@@ -25,10 +25,10 @@ type message struct {
 	answers    string // JSON; "" means none
 	more       string // further members of params, each with a comma at its end
 	caps       string // JSON; "" means all capabilities
-	bearer     string // "" means no user
-	version    string // in the header; "" means the right one, "-" means none
-	saysName   string // Mcp-Name; "" means name
-	saysMethod string // Mcp-Method; "" means method
+	bearer     string // the access token; "" means no user
+	version    string // the version in the header; "" means the right one, "-" means none
+	saysName   string // the header Mcp-Name; "" means the field name
+	saysMethod string // the header Mcp-Method; "" means the field method
 }
 
 func (m message) body() string {
@@ -148,7 +148,8 @@ func outcomeOf(t *testing.T, status int, header http.Header, body string) outcom
 	return o
 }
 
-// begin sends a message that asks, and returns the state as JSON text.
+// begin sends a message, which the server must answer with questions, and returns the state as
+// JSON text.
 func (m message) begin(t *testing.T, s *Server) string {
 	t.Helper()
 	o := m.send(t, s)

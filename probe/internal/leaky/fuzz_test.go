@@ -31,7 +31,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// deliver sends a body over both transports. The headers match it if it can be read.
+// deliver sends a body over both transports. If the body can be parsed, the headers match it.
 func deliver(t *testing.T, s *Server, body []byte) (answers []outcome) {
 	r := httptest.NewRequest("POST", "/", bytes.NewReader(body))
 	r.Header.Set("Mcp-Protocol-Version", version)

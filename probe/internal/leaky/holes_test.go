@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// attack reports whether it got through.
+// attack is an attack on a server. It returns true if it got through.
 type attack func(t *testing.T, s *Server) bool
 
-// with sends an honest deploy, and then a message that change made of the honest retry. It
-// got through if the deployment says this.
+// with returns an attack that begins an honest call of deploy, and then sends the retry as the
+// function change has changed it. The attack got through if the server answers with the given
+// text.
 func with(says string, change func(m *message)) attack {
 	return func(t *testing.T, s *Server) bool {
 		m := message{answers: yes}
@@ -28,12 +29,13 @@ func of(says string, change func(state string) string) attack {
 	return with(says, func(m *message) { m.state = change(m.state) })
 }
 
-// text changes the text of a state.
+// text returns an attack that changes the text of a state.
 func text(change func(text string) string) attack {
 	return of("deployed staging", func(state string) string { return quote(change(unquote(state))) })
 }
 
-// from begins with one message, and goes on with another.
+// from returns an attack that sends one message, and then another one with the state that the
+// server returned. The attack got through if the server answers with the given text.
 func from(first, then message, says string) attack {
 	return func(t *testing.T, s *Server) bool {
 		then := then
@@ -47,8 +49,8 @@ const (
 	big2 = `{"env":"staging","build":9007199254740992}`
 )
 
-// cursorOf gets the cursor of one message, changes it, and sends it with another. It got
-// through if a page came.
+// cursorOf returns an attack that gets a cursor with one message, changes the cursor, and sends
+// it with another message. The attack got through if the server returns a page.
 func cursorOf(first, then message, change func(string) string) attack {
 	return func(t *testing.T, s *Server) bool {
 		then := then
@@ -81,7 +83,7 @@ func madeUp(cursor string) attack {
 	return cursorOf(tools, tools, func(string) string { return cursor })
 }
 
-// edit changes a text inside base64.
+// edit replaces a text inside a token that is encoded in base64.
 func edit(token, from, to string) string {
 	decoded, _ := base64.RawURLEncoding.DecodeString(token)
 	return b64([]byte(strings.ReplaceAll(string(decoded), from, to)))
@@ -155,7 +157,7 @@ var attacks = map[string][]attack{
 	},
 	"subset-arguments":  {from(message{args: `{"env":"prod","build":7}`}, message{args: `{"env":"prod"}`, answers: yes}, "deployed prod")},
 	"unbound-arguments": {with("deployed prod", func(m *message) { m.args = `{"env":"prod"}` })},
-	"raw-digest": {func(t *testing.T, s *Server) bool { // an honest request that is rejected
+	"raw-digest": {func(t *testing.T, s *Server) bool { // the fault is that an honest retry is rejected
 		m := message{args: `{"build":1,"env":"a"}`}
 		m.state, m.answers = m.begin(t, s), yes
 		m.args = ` { "\u0065nv" : "\u0061" , "build":1 } `
@@ -222,7 +224,7 @@ var attacks = map[string][]attack{
 		m := message{state: message{}.begin(t, s), answers: yes}
 		var paused, passed atomic.Int32
 		both := make(chan struct{})
-		s.pause = func() { // the uses are recorded when both handlers ran
+		s.pause = func() { // so that a use is recorded only after both handlers ran
 			if paused.Add(1) == 2 {
 				close(both)
 			}
@@ -296,7 +298,7 @@ var attacks = map[string][]attack{
 	"hmac-unbound": {func(t *testing.T, s *Server) bool {
 		state := message{bearer: "alice-token"}.begin(t, s)
 		if payload, _, _ := strings.Cut(unquote(state), "."); edit(payload, "elicitation", "") == payload {
-			return false // it is sealed or not signed
+			return false // the state is sealed, or not signed
 		}
 		m := message{name: "rollback", args: `{"env":"prod"}`, bearer: "bob-token", state: state, answers: yes}
 		return m.send(t, s).says() == "rolled back prod" && m.send(t, s).says() != ""
@@ -327,12 +329,12 @@ func TestTheSoundServerStopsEveryAttack(t *testing.T) {
 	}
 }
 
-// also lists the attacks that get through a hole besides its own, because its one deviation
-// opens them too.
+// also lists, for each hole, the attacks of other holes that get through it too, because its one
+// deviation lets them through as well.
 var also = map[string][]string{
-	"stripping":         {"case-blind"}, // a misspelt state is no state
+	"stripping":         {"case-blind"}, // a state with a misspelt name counts as no state
 	"unbound-arguments": {"floats", "folded-arguments", "subset-arguments"},
-	"echo":              {"oracle"}, // two states are repeated differently
+	"echo":              {"oracle"}, // refusals differ because they repeat different states
 	"plaintext": {"unsigned-prefix", "short-mac", "lenient-base64", "debug-state", "alg-none", "later-answers",
 		"shared-tools", "shared-users", "no-expiry", "reusable", "one-token"},
 	"base64-json": {"lenient-base64", "later-answers", "shared-tools", "shared-users", "no-expiry", "reusable"},

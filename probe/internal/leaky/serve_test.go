@@ -59,7 +59,7 @@ func post(t *testing.T, url string, m message) (outcome, error) {
 	return outcomeOf(t, response.StatusCode, response.Header, string(body)), nil
 }
 
-// overStdio serves s on pipes. done gets the result of Serve.
+// overStdio serves s on pipes. The channel done gets the result of Serve.
 func overStdio(t *testing.T, s *Server) (send func(line string) outcome, done chan error) {
 	inRead, in := io.Pipe()
 	out, outWrite := io.Pipe()
@@ -134,7 +134,7 @@ func TestHonestFlowsWorkWithEveryHole(t *testing.T) {
 	}
 }
 
-// walk reads all pages of a list.
+// walk reads all pages of a list, and checks how long each of them is.
 func walk(t *testing.T, send func(m message) outcome, m message) {
 	t.Helper()
 	args, found := m.args, []int{}
