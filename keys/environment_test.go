@@ -48,15 +48,15 @@ func TestEnvironmentWithoutKeys(t *testing.T) {
 	}
 }
 
-// secret returns 32 bytes as they come from a secret manager. In base64 they have
-// characters in which its two alphabets differ.
+// secret returns 32 bytes, as a secret manager would. Their base64 text has characters in which the
+// two base64 alphabets differ.
 func secret(name string) []byte {
 	sum := sha256.Sum256([]byte(name))
 	copy(sum[:], "\xfb\xff\xfe")
 	return sum[:]
 }
 
-// written is a secret in each encoding.
+// written returns the texts of a secret in each encoding.
 func written(secret []byte) map[keys.Encoding][]string {
 	key, err := mcpseal.NewKey(secret)
 	if err != nil {
@@ -70,8 +70,8 @@ func written(secret []byte) map[keys.Encoding][]string {
 	}
 }
 
-// TestOneSecretHasOneIDHoweverItIsWritten: replicas that read it in different ways
-// open each other's tokens.
+// TestOneSecretHasOneIDHoweverItIsWritten checks that a secret has the same id in every encoding.
+// So replicas that get it in different encodings can open each other's tokens.
 func TestOneSecretHasOneIDHoweverItIsWritten(t *testing.T) {
 	ring, err := keys.FromBytes(secret("a"))
 	if err != nil {
@@ -95,8 +95,8 @@ func TestOneSecretHasOneIDHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// TestKeysRotateByPosition walks through the three steps: whatever one replica seals
-// in a step, one that is a step ahead or behind opens.
+// TestKeysRotateByPosition goes through the three steps of a rotation. What a replica seals can be
+// opened by every replica that is at most one step ahead or behind.
 func TestKeysRotateByPosition(t *testing.T) {
 	for encoding := keys.MCPSeal; encoding <= keys.Base64URL; encoding++ {
 		old, next := written(secret("old"))[encoding][0], written(secret("next"))[encoding][0]
@@ -122,8 +122,8 @@ func TestKeysRotateByPosition(t *testing.T) {
 	}
 }
 
-// TestTheEncodingIsNeverGuessed: a text in another encoding than the caller named is
-// refused, even if it could be read. The error may say what it looks like.
+// TestTheEncodingIsNeverGuessed checks that a text in another encoding than the caller named is
+// refused, even if it could be decoded. The error says which encoding the text looks like.
 func TestTheEncodingIsNeverGuessed(t *testing.T) {
 	names := map[keys.Encoding]string{keys.MCPSeal: "keys.MCPSeal", keys.Hex: "keys.Hex", keys.Base64: "keys.Base64", keys.Base64URL: "keys.Base64URL"}
 	for is, texts := range written(secret("a")) {
@@ -148,8 +148,8 @@ func TestTheEncodingIsNeverGuessed(t *testing.T) {
 	}
 }
 
-// TestWeakAndDamagedKeysAreRefused: the error says which key, what was found and what
-// makes a good one, and never repeats it.
+// TestWeakAndDamagedKeysAreRefused checks that the error says which key is bad, what is wrong with
+// it, and how to make a good one. The error must not repeat any part of a key.
 func TestWeakAndDamagedKeysAreRefused(t *testing.T) {
 	good := secret("good")
 	encode := map[keys.Encoding]func([]byte) string{
@@ -197,8 +197,8 @@ func TestWeakAndDamagedKeysAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// The last character of 32 bytes in base64 has two bits to spare. Set, they make a
-	// second text of the same bytes, which no encoder writes.
+	// If 32 bytes are written in base64, two bits of the last character are unused. A text in which
+	// they are set stands for the same bytes, but no encoder writes it.
 	for encoding, code := range map[keys.Encoding]*base64.Encoding{keys.Base64: base64.StdEncoding, keys.Base64URL: base64.URLEncoding} {
 		text := code.WithPadding(base64.NoPadding).EncodeToString(good)
 		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -232,7 +232,8 @@ func TestWeakBytesAreRefused(t *testing.T) {
 	}
 }
 
-// TestASecretGivenAsTheNameOfAVariableIsNotRepeated: name and value are easily mixed up.
+// TestASecretGivenAsTheNameOfAVariableIsNotRepeated passes secrets to FromEnvironment as the name
+// of the variable, because name and value are easily mixed up. The error must not repeat them.
 func TestASecretGivenAsTheNameOfAVariableIsNotRepeated(t *testing.T) {
 	for encoding, texts := range written(secret("a")) {
 		for _, text := range texts {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// Every replica reads the same file, and follows it.
+// Every replica reads the same file, and loads it again when it changes.
 func ExampleOpenFile() {
 	source, err := keys.OpenFile("/etc/release/keys", nil)
 	if err != nil {
@@ -25,7 +25,7 @@ func ExampleOpenFile() {
 	fmt.Println(boundary)
 }
 
-// Keys that stay the same while the process runs.
+// The keys are in the variable MCPSEAL_KEYS. They stay the same while the process runs.
 func ExampleEnvironment() {
 	os.Setenv("MCPSEAL_KEYS", mcpseal.GenerateKey().Reveal()+" "+mcpseal.GenerateKey().Reveal())
 	defer os.Unsetenv("MCPSEAL_KEYS")
@@ -39,9 +39,9 @@ func ExampleEnvironment() {
 	// Output: true <nil>
 }
 
-// Keys that exist already, made with openssl rand -hex 32. The first seals, the
-// others open: to rotate, add the new one second everywhere, then move it to the front
-// everywhere, then drop the old one.
+// The keys exist already: they were made with openssl rand -hex 32. The first key seals, and all
+// keys open. To rotate, add the new key in second place everywhere, then move it to the front
+// everywhere, then drop the old key.
 func ExampleFromEnvironment() {
 	os.Setenv("RELEASE_KEYS", "c5b2f0a97e3d4486912bd05c3ef718aa64fd0e9b27c18350adf6417b92ce3058 "+
 		"0f6e1d8c9b3a4752e8d0c7b6a5f493e21b7a8c9d5e0f4a3b6c2d1e8f7a9b0c4d\n")
@@ -56,7 +56,7 @@ func ExampleFromEnvironment() {
 	// Output: true <nil>
 }
 
-// The encoding is never guessed: a text in another one is refused.
+// The encoding is never guessed. A text in another encoding is refused.
 func ExampleFromText() {
 	_, err := keys.FromText("c5b2f0a97e3d4486912bd05c3ef718aa64fd0e9b27c18350adf6417b92ce3058", keys.Base64)
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
@@ -72,7 +72,7 @@ func fetch(name string) []byte {
 	return sum[:]
 }
 
-// Raw bytes from a secret manager.
+// The keys are raw bytes from a secret manager.
 func ExampleFromBytes() {
 	ring, err := keys.FromBytes(fetch("release/current"), fetch("release/previous"))
 	if err != nil {
@@ -87,7 +87,7 @@ type keyService struct{}
 
 func (keyService) Decrypt(context.Context, string, []byte) ([]byte, error) { return nil, nil }
 
-// serviceUnwrapper has secrets decrypted by a key service.
+// serviceUnwrapper lets a key service decrypt the secrets.
 type serviceUnwrapper struct {
 	service keyService
 	key     string // the service's name for the key that wraps ours
@@ -99,7 +99,7 @@ func (u serviceUnwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, e
 	return u.service.Decrypt(ctx, u.key, wrapped)
 }
 
-// Secrets that a key service decrypts when the file is loaded.
+// A key service decrypts the secrets when the file is loaded.
 func ExampleUnwrapper() {
 	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{
 		Unwrap: []keys.Unwrapper{serviceUnwrapper{key: "mcpseal"}},
@@ -110,7 +110,8 @@ func ExampleUnwrapper() {
 	defer source.Close()
 }
 
-// What to put on a dashboard: whether the file can be used, and what happens next.
+// A dashboard should show whether the file can be used, which key seals, how many keys open, and
+// when that changes next.
 func ExampleOptions_observer() {
 	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{
 		Observer: func(e keys.Event) {

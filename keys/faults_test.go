@@ -18,7 +18,7 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// service seals and opens with what a source gives.
+// service seals and opens tokens with the keys of a source.
 type service struct {
 	boundary *mcpseal.Boundary
 }
@@ -32,7 +32,7 @@ func serve(t testing.TB, f *keys.File) service {
 	return service{boundary}
 }
 
-// works reports whether the service seals, and opens what it sealed.
+// works returns an error unless the service can seal a token and open it again.
 func (s service) works() error {
 	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
 	round, err := s.boundary.Open(ctx, request, "")
@@ -47,7 +47,8 @@ func (s service) works() error {
 	return err
 }
 
-// stillOn checks that a bad file was refused and the last good one is in use.
+// stillOn reloads a bad file. It checks that the file is refused, and that the last good file, which
+// has only the key with this id, stays in use.
 func stillOn(t *testing.T, f *keys.File, l *diary, s service, id mcpseal.KeyID) {
 	t.Helper()
 	if err := f.Reload(); err == nil {
@@ -148,7 +149,8 @@ func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
 	}
 }
 
-// TestBrokenFileAtStartIsAnError: there is no last good one then.
+// TestBrokenFileAtStartIsAnError checks that OpenFile fails if the file is missing or broken,
+// because there is no last good file yet.
 func TestBrokenFileAtStartIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := keys.OpenFile(path, nil); !os.IsNotExist(underlying(err)) {
@@ -170,7 +172,8 @@ func underlying(err error) error {
 	}
 }
 
-// TestReplacementIsNoticed leaves it to the source to find out.
+// TestReplacementIsNoticed checks that the source itself notices a new file: the test does not call
+// Reload.
 func TestReplacementIsNoticed(t *testing.T) {
 	for name, replace := range map[string]func(t *testing.T, dir string, n int, text []byte){
 		"rename": func(t *testing.T, dir string, n int, text []byte) {
@@ -178,7 +181,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 			must(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "keys")))
 		},
 		"link swap": func(t *testing.T, dir string, n int, text []byte) {
-			// As Kubernetes mounts secrets: keys → ..data/keys, ..data → ..N
+			// Kubernetes mounts secrets in this way: keys → ..data/keys, ..data → ..N
 			folder := fmt.Sprintf("..%d", n)
 			must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 			write(t, filepath.Join(dir, folder, "keys"), text)
@@ -189,7 +192,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 			}
 		},
 		"edit in place": func(t *testing.T, dir string, n int, text []byte) {
-			// The same size, and the times put back: only the text tells.
+			// The size stays the same and the time is put back, so only the text shows the change.
 			path := filepath.Join(dir, "keys")
 			info, err := os.Stat(path)
 			file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -205,7 +208,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 			path := filepath.Join(dir, "keys")
 			os.Remove(path)
 			if n > 0 {
-				time.Sleep(20 * time.Millisecond) // the source sees that it is gone
+				time.Sleep(20 * time.Millisecond) // so that the source sees that the file is gone
 			}
 			write(t, path, text)
 		},
@@ -213,7 +216,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			// They take turns.
+			// The two keys take turns at sealing.
 			ring := []mcpseal.Key{mcpseal.GenerateKey(), mcpseal.GenerateKey()}
 			key := ring[0]
 			replace(t, dir, 0, text(t, one(key), dated{ring[1], -time.Hour, never}))
@@ -262,8 +265,8 @@ func TestUnreadableFileKeepsTheLastGoodOne(t *testing.T) {
 	}
 }
 
-// TestReloadsUnderLoad replaces the file again and again, sometimes by something
-// broken, while the service works. Every time another key seals.
+// TestReloadsUnderLoad replaces the file again and again, sometimes with a broken file in between,
+// while the service seals and opens tokens. After each replacement another key seals.
 func TestReloadsUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	path, next := filepath.Join(dir, "keys"), filepath.Join(dir, "next")
@@ -308,7 +311,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 		}
 		if before := rounds.Load(); n%100 == 0 {
 			for rounds.Load() == before && !t.Failed() {
-				time.Sleep(100 * time.Microsecond) // the load keeps up
+				time.Sleep(100 * time.Microsecond) // until the service has sealed and opened again
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// dated is a key with its dates, from now on; never is no date.
+// dated is a key with its dates, which count from now. If opensFor is never, the key does not
+// expire.
 type dated struct {
 	mcpseal.Key
 	sealsIn, opensFor time.Duration
@@ -28,10 +29,10 @@ type dated struct {
 
 const never = time.Duration(-1)
 
-// text is a file with these keys.
+// text returns the text of a file with these keys.
 func text(t testing.TB, all ...dated) []byte {
 	t.Helper()
-	now := time.Now().Truncate(time.Second) // so that all such texts have one length
+	now := time.Now().Truncate(time.Second) // whole seconds, so that every date has the same length
 	var d keyfile.Document
 	for _, k := range all {
 		key := &keyfile.Key{ID: k.ID(), Made: now, SealsFrom: now.Add(k.sealsIn), Secret: keyfile.Plain(k.Key)}
@@ -54,7 +55,7 @@ func write(t testing.TB, path string, text []byte) {
 	}
 }
 
-// diary collects what a source says, and events what it tells.
+// diary collects the log of a source, and the events that it reports.
 type diary struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
@@ -73,7 +74,7 @@ func (l *diary) observe(e keys.Event) {
 	l.events = append(l.events, e)
 }
 
-// take returns what was said since it was last called.
+// take returns the log and the events since the last call of take.
 func (l *diary) take() (string, []keys.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +84,8 @@ func (l *diary) take() (string, []keys.Event) {
 	return text, events
 }
 
-// open opens a file that is looked at only when it is told to, unless options
-// say otherwise.
+// open opens a file of keys. Unless options.Every is set, the source checks the file only once an
+// hour, so that a test can decide with Reload when the file is read.
 func open(t testing.TB, path string, options keys.Options) (*keys.File, *diary) {
 	t.Helper()
 	l := new(diary)
@@ -188,7 +189,7 @@ func TestKeyPastItsTimeStopsOpeningWhileTheFileIsBroken(t *testing.T) {
 		if _, err := boundary.Seal(ctx, &round, nil); err != nil {
 			t.Errorf("it no longer seals: %v", err)
 		}
-		// It is said once, and again every ten minutes.
+		// The failure is logged at once, and again every ten minutes.
 		said, events := l.take()
 		if n := strings.Count(said, "cannot be used"); n != 13 {
 			t.Errorf("said %d times in two hours:\n%s", n, said)
@@ -208,7 +209,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := mcpseal.New(config); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Outlast(time.Minute); err != nil { // less than it makes room for anyway
+	if err := f.Outlast(time.Minute); err != nil { // less than the hour that the source makes room for anyway
 		t.Error(err)
 	}
 	config.URLTTL = 24 * time.Hour
@@ -218,7 +219,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
 	}
-	// A boundary that is not made for another reason asks for nothing.
+	// If New fails for another reason, the TTL of that boundary does not count.
 	broken := config
 	broken.AlsoOpen = []mcpseal.Accepted{{}}
 	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})
@@ -237,7 +238,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if err := f.Reload(); err == nil {
 		t.Error("less than the hour that it makes room for anyway")
 	}
-	// From the next file on the boundary's TTL counts.
+	// Once New has succeeded, the boundary's TTL counts for every new file.
 	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
@@ -310,7 +311,8 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestFolderThatOthersCanWriteIsWarnedAbout: they can put another file there.
+// TestFolderThatOthersCanWriteIsWarnedAbout checks that the log warns about a folder in which
+// others could replace the file.
 func TestFolderThatOthersCanWriteIsWarnedAbout(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "keys")
@@ -344,8 +346,8 @@ func TestFileOfAnotherUserIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestMountedSecretLoadsAndReloadsWithoutAWarning: as Kubernetes mounts one, in a
-// sticky folder that all can write, where a link is swapped.
+// TestMountedSecretLoadsAndReloadsWithoutAWarning mounts a secret as Kubernetes does: in a sticky
+// folder that everybody can write to, where a link is swapped.
 func TestMountedSecretLoadsAndReloadsWithoutAWarning(t *testing.T) {
 	dir := t.TempDir()
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -453,7 +455,8 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyDoesNotComeBack: an old copy of the file would bring it.
+// TestRevokedKeyDoesNotComeBack checks that an old copy of the file, in which the key is not
+// revoked, is refused.
 func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -469,7 +472,7 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	if err := f.Reload(); err != nil || len(f.Ring().IDs()) != 1 {
 		t.Fatalf("revoked: %v, %v", f.Ring().IDs(), err)
 	}
-	write(t, path, text(t, one(b))) // the note of it is gone too
+	write(t, path, text(t, one(b))) // the line that revokes a is gone too
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -503,6 +506,8 @@ func TestRecoveryIsTold(t *testing.T) {
 	}
 }
 
+// TestTheDefaultLoggerIsTheOneOfToday checks that a source without a logger uses slog.Default as it
+// is at the time of each record, not as it was when the file was opened.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	write(t, path, text(t, one(mcpseal.GenerateKey())))

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// revoked is a text after a key in it was revoked.
+// revoked returns the text of a file in which the keys with these ids were revoked.
 func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
 	t.Helper()
 	d, err := keyfile.Parse(text)
@@ -29,11 +29,12 @@ func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
 	return d.Bytes()
 }
 
-// opens reports whether a token of this key would open.
+// opens reports whether f would open a token of this key.
 func opens(f *keys.File, key mcpseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
 
-// TestFileThatLacksALivingKeyIsRefused: an older copy, or a line that somebody
-// took out, would reject what users hold.
+// TestFileThatLacksALivingKeyIsRefused checks that a new file must have every key that has not
+// expired. Otherwise, with an older copy of the file or after somebody deleted a line, tokens that
+// users hold would be rejected.
 func TestFileThatLacksALivingKeyIsRefused(t *testing.T) {
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	for name, lacking := range map[string]struct {
@@ -88,7 +89,7 @@ func TestFileThatLacksALivingKeyIsToldUntilItIsResolved(t *testing.T) {
 		if n := strings.Count(said, "level=ERROR"); n != 12 || !opens(f, a) {
 			t.Errorf("said %d times in two hours:\n%s", n, said)
 		}
-		// Its time is over now, and nothing is missing any more.
+		// The key a has expired now, so the file lacks nothing any more.
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if said, _ := l.take(); !strings.Contains(said, "good again") || opens(f, a) || !opens(f, b) {
@@ -113,8 +114,8 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	}
 }
 
-// lateReplica is one that seals with a, and gets a rotation to b an hour and a
-// half after b was to seal.
+// lateReplica returns a replica that seals with a, and gets a rotation to b an hour and a half after
+// b should have begun to seal. The returned time is when the replica got the rotation.
 func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
 	t.Helper()
 	time.Sleep(48 * time.Hour)
@@ -134,13 +135,14 @@ func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Optio
 	return f, l, time.Now()
 }
 
-// TestLateRotationKeepsWhatThisReplicaSealed: by its date the old key is over,
-// but this replica sealed with it a moment ago.
+// TestLateRotationKeepsWhatThisReplicaSealed checks that a replica that gets a rotation late still
+// opens its own tokens. By its date the old key has expired, but the replica sealed with it a
+// moment ago.
 func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	for name, c := range map[string]struct {
 		options keys.Options
-		file    string // a line in the file
+		file    string // a line to add to the file
 		outlast time.Duration
 		keeps   time.Duration
 	}{
@@ -165,7 +167,8 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// A boundary of three hours refuses the file until nothing can be alive by its dates.
+				// After Outlast(3 * time.Hour), the file is refused until, by its dates, all
+				// tokens of a have expired.
 				time.Sleep(10 * time.Hour)
 				write(t, path, []byte(rotation))
 				if err := f.Reload(); err != nil {
@@ -187,7 +190,8 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	}
 }
 
-// TestTokensOfALateReplicaOpenThere is the same with tokens.
+// TestTokensOfALateReplicaOpenThere checks the same with a token: the replica opens a token that it
+// sealed just before the late rotation arrived.
 func TestTokensOfALateReplicaOpenThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -233,7 +237,7 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 			t.Errorf("events %+v", events)
 		}
 	})
-	// At the start, and in time, it is not.
+	// There is no warning about a file at the start, nor about a rotation that arrives in time.
 	synctest.Test(t, func(t *testing.T) {
 		write(t, path, text(t, dated{a, 0, never}))
 		f, l := open(t, path, keys.Options{})
@@ -251,7 +255,8 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 	})
 }
 
-// TestRotationFromAClockThatIsBehind comes late for every replica.
+// TestRotationFromAClockThatIsBehind makes a rotation on a host whose clock is two hours behind.
+// Such a rotation comes late for every replica.
 func TestRotationFromAClockThatIsBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -288,7 +293,8 @@ func TestRotationFromAClockThatIsBehind(t *testing.T) {
 	})
 }
 
-// TestLateRotationKeepsNoRevokedKey, whether it is revoked in that file or later.
+// TestLateRotationKeepsNoRevokedKey checks that a revoked key is not kept, whether the late file
+// revokes it or a later file does.
 func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -313,20 +319,20 @@ func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsKeptLateOutlivesOtherFiles: the next file need not name it, and
-// another rotation changes nothing.
+// TestKeyThatIsKeptLateOutlivesOtherFiles checks that a key that is kept because of a late rotation
+// stays, although the next file lacks it, and although another late rotation follows.
 func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, arrived := lateReplica(t, path, a, b, keys.Options{})
 		defer f.Close()
-		write(t, path, text(t, dated{b, -2 * time.Hour, never})) // pruned
+		write(t, path, text(t, dated{b, -2 * time.Hour, never})) // a was pruned
 		if err := f.Reload(); err != nil || !opens(f, a) {
 			t.Errorf("pruned: keys %v, %v", f.Ring().IDs(), err)
 		}
 		time.Sleep(30 * time.Minute)
-		write(t, path, text(t, dated{b, -2 * time.Hour, -30 * time.Minute}, dated{c, -2*time.Hour + 30*time.Minute, never})) // as late
+		write(t, path, text(t, dated{b, -2 * time.Hour, -30 * time.Minute}, dated{c, -2*time.Hour + 30*time.Minute, never})) // this rotation is late too
 		if err := f.Reload(); err != nil || !opens(f, a) || !opens(f, b) || seals(f) != c.ID() {
 			t.Errorf("another rotation: keys %v, %v", f.Ring().IDs(), err)
 		}
@@ -341,8 +347,8 @@ func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	})
 }
 
-// TestDatesThatAreSetBackLoseNothing: the file says that another key sealed when
-// this replica knows better.
+// TestDatesThatAreSetBackLoseNothing checks that no token is lost if a new file has earlier dates.
+// By these dates, b has sealed for two hours, but this replica sealed with a until ten minutes ago.
 func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -367,14 +373,15 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsOverIsNotKeptAsIfItSealed: where the only key that opens waits for
-// its time, that one seals, not the older one that is over.
+// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that an expired key is not kept as if it had
+// sealed. Here only c opens. So c seals, although by its date it should not seal yet, and not the
+// older key a, which has expired.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
-		// The clock of who revoked b is ahead.
+		// The clock of the host on which b was revoked is ahead.
 		d, err := keyfile.Parse(text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -10 * time.Hour, never}, dated{c, 30 * time.Second, never}))
 		if err != nil {
 			t.Fatal(err)
@@ -395,7 +402,8 @@ func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	})
 }
 
-// TestServiceIsToldHowToRepairTheFile: with the very command that does it.
+// TestServiceIsToldHowToRepairTheFile checks that the error names the command that repairs a file
+// whose old key expires too early.
 func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -405,7 +413,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// What the command does is enough, from the next file on.
+	// The changes that the command makes are enough, once the file is loaded again.
 	d, err := keyfile.Read(path)
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +433,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// While it runs, the log says it too.
+	// While the service runs, the log names the command too.
 	l.take()
 	write(t, path, text(t, dated{a, -time.Hour, 30 * time.Minute}, dated{b, 0, never}))
 	var short *keyfile.TooShort
@@ -437,7 +445,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	}
 }
 
-// TestFewIDsAreLogged: a line of the log is not as long as the file.
+// TestFewIDsAreLogged checks that a line of the log stays short, although the file has many keys.
 func TestFewIDsAreLogged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	var many []dated
@@ -451,7 +459,7 @@ func TestFewIDsAreLogged(t *testing.T) {
 	if len(said) > 500 || !strings.Contains(said, many[0].ID().String()) || !strings.Contains(said, "200") || len(events[0].Opens) != 200 {
 		t.Errorf("%d bytes: %s", len(said), said)
 	}
-	// Nor is an error, or what is removed.
+	// An error stays short too, and so does the line about removed keys.
 	write(t, path, text(t, many[0]))
 	if err := f.Reload(); err == nil || len(err.Error()) > 500 {
 		t.Errorf("error %v", err)

@@ -18,16 +18,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// The model holds replicas to the table "What is kept, and what is dead" in
-// docs/operations.md. Replicas with clocks that differ get each version of a file
-// at random times, are restarted, and are given older versions and versions that
-// somebody edited, while tokens are sealed and opened throughout.
+// The model checks that replicas do what the table in docs/operations.md, "Which tokens still
+// open", says. The clocks of the replicas differ. The replicas get each version of a file at
+// random times, are restarted, and also get older versions and versions that somebody edited.
+// Meanwhile, tokens are sealed and opened.
 //
-// A replica reads the clock of the test; that its own is off is in the dates of
-// the file that it is given.
+// In fact all replicas read the same clock, that of the test. To simulate a clock that is off, the
+// model shifts the dates in the file that a replica gets.
 
 const (
-	modelSteps    = "MCPSEAL_MODEL_STEPS" // how many steps, if not the default
+	modelSteps    = "MCPSEAL_MODEL_STEPS" // the variable that replaces the default number of steps
 	modelSeed     = "MCPSEAL_MODEL_SEED"
 	modelLifetime = time.Hour
 	modelSkew     = time.Minute
@@ -67,49 +67,49 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// model is the fleet, the operator, and the users who hold tokens.
+// model simulates the fleet, the operator, and the users who hold tokens.
 type model struct {
 	*testing.T
 	random   *rand.Rand
 	step     int
 	replicas []*replica
-	versions []*version            // what the operator made, oldest first
-	since    map[mcpseal.KeyID]int // the version in which a key came
+	versions []*version            // the versions that the operator made, oldest first
+	since    map[mcpseal.KeyID]int // the number of the first version with the key
 	tokens   []token
-	saw      map[string]int // how often each row of the table mattered
+	saw      map[string]int // how often each kind of step or result occurred
 }
 
-// version is a state of the file.
+// version is one version of the file.
 type version struct {
 	*keyfile.Document
-	number int // -1 if somebody edited it by hand
+	number int // -1 if somebody edited the file by hand
 	keys   map[mcpseal.KeyID]*keyfile.Key
 	gone   map[mcpseal.KeyID]*keyfile.Revocation
-	froms  []time.Time              // when a key began to seal, revoked ones too; in order
-	texts  map[time.Duration][]byte // for clocks that are off
+	froms  []time.Time              // when each key begins to seal, in order; with the revoked keys
+	texts  map[time.Duration][]byte // the text for each offset of a replica's clock
 }
 
-// replica is a process, and what the table says about it.
+// replica is one member of the fleet, with what the model knows about it.
 type replica struct {
 	offset time.Duration // of its clock
-	disk   *version      // where it will start from
+	disk   *version      // the file that it reads when it starts or reloads
 	file   *File
 	codec  mcpseal.Codec
 
-	started int                         // tells processes apart
-	inUse   *version                    // what it took last
-	revoked map[mcpseal.KeyID]bool      // in what it took since it started
-	sealing mcpseal.KeyID               // when it was last looked at
-	sealed  map[mcpseal.KeyID]time.Time // until when a key sealed here at most
+	started int                         // how often it was started; tells its processes apart
+	inUse   *version                    // the version that it accepted last
+	revoked map[mcpseal.KeyID]bool      // the keys that are revoked in a version that it accepted since it started
+	sealing mcpseal.KeyID               // the key that sealed at the last call of watch
+	sealed  map[mcpseal.KeyID]time.Time // the latest time at which each key may have sealed here
 }
 
 type token struct {
 	text    string
 	key     mcpseal.KeyID
-	from    time.Time // since when the key was to seal
-	issued  time.Time // by the clock of who sealed it
+	from    time.Time // when the key was to begin to seal
+	issued  time.Time // by the clock of the replica that sealed it
 	by      *replica
-	started int
+	started int // the field started of that replica when it sealed
 }
 
 func newModel(t *testing.T, seed int) *model {
@@ -140,7 +140,7 @@ func (m *model) newKey(sealsFrom time.Time) *keyfile.Key {
 	return &keyfile.Key{ID: key.ID(), Made: sealsFrom, SealsFrom: sealsFrom, Secret: keyfile.Plain(key)}
 }
 
-// copyOf is a document of its own.
+// copyOf returns a copy of the document that shares nothing with it.
 func copyOf(d *keyfile.Document) *keyfile.Document {
 	again, err := keyfile.Parse(d.Bytes())
 	if err != nil {
@@ -177,10 +177,11 @@ func (m *model) publish(d *keyfile.Document) {
 
 func (m *model) latest() *version { return m.versions[len(m.versions)-1] }
 
-// now is what a replica's clock shows.
+// now returns the time by the replica's clock.
 func (r *replica) now() time.Time { return time.Now().Add(r.offset) }
 
-// text is a version for a replica whose clock is off.
+// text returns the file on the replica's disk, with dates that are shifted by the offset of the
+// replica's clock.
 func (r *replica) text() ([]byte, error) {
 	if text := r.disk.texts[r.offset]; text != nil {
 		return bytes.Clone(text), nil
@@ -200,8 +201,8 @@ func (r *replica) text() ([]byte, error) {
 	return d.Bytes(), nil
 }
 
-// start starts a process with what is on its disk, or with the latest version if
-// it cannot.
+// start starts a replica with the file on its disk, or with the latest version if that file cannot
+// be used.
 func (m *model) start(r *replica) {
 	for {
 		file, err := newFile("keys", r.text, &Options{Logger: slog.New(slog.DiscardHandler)})
@@ -225,19 +226,20 @@ func (m *model) start(r *replica) {
 	r.sealing = r.shouldSeal()
 }
 
-// learn notes what the version in use revokes.
+// learn records which keys the version in use revokes.
 func (r *replica) learn() {
 	for id := range r.inUse.gone {
 		r.revoked[id] = true
 	}
 }
 
-// opensAt is what the dates of a key say.
+// opensAt reports whether, by its date, a key opens tokens at the time t.
 func opensAt(k *keyfile.Key, t time.Time) bool {
 	return k.OpensUntil.IsZero() || t.Before(k.OpensUntil)
 }
 
-// shouldSeal is the newest key that opens and whose time has come, by the table.
+// shouldSeal returns the key that must seal: the newest of the keys that open and may already seal.
+// If there is none, it returns the key that may seal next.
 func (r *replica) shouldSeal() mcpseal.KeyID {
 	var newest, first *keyfile.Key
 	for _, k := range r.inUse.keys {
@@ -257,7 +259,8 @@ func (r *replica) shouldSeal() mcpseal.KeyID {
 	return newest.ID
 }
 
-// watch notes until when keys seal.
+// watch records that the key that sealed at the last call, and the key that seals now, may have
+// sealed until now.
 func (r *replica) watch() {
 	now := r.now()
 	r.sealed[r.sealing] = now
@@ -265,7 +268,7 @@ func (r *replica) watch() {
 	r.sealed[r.sealing] = now
 }
 
-// next does something.
+// next does one random step.
 func (m *model) next() {
 	if m.random.IntN(500) == 0 {
 		m.sleep(30 * time.Minute)
@@ -299,8 +302,8 @@ func (m *model) sleep(most time.Duration) {
 	time.Sleep(time.Duration(m.random.Int64N(int64(most))).Truncate(time.Millisecond))
 }
 
-// command is the operator's, on a host whose clock may be off: by the skew, or
-// now and then by hours.
+// command simulates a random command of the operator. The clock of the operator's host is off by up
+// to the skew, and now and then it is two hours behind.
 func (m *model) command() {
 	host := time.Now().Add(time.Duration(m.random.Int64N(int64(2*modelSkew))) - modelSkew)
 	if m.random.IntN(20) == 0 {
@@ -316,7 +319,7 @@ func (m *model) command() {
 	case n < 9:
 		for _, k := range s {
 			if s.Phase(k, host) == keyfile.Waiting {
-				return // refused
+				return // the command refuses to rotate while a key waits
 			}
 		}
 		k := m.newKey(host.Add(time.Duration(5+m.random.IntN(55)) * time.Minute))
@@ -349,7 +352,7 @@ func (m *model) command() {
 	}
 }
 
-// edited is the latest version without a line that somebody took out.
+// edited returns the latest version without one line, as if somebody had deleted it by hand.
 func (m *model) edited() *version {
 	d := copyOf(m.latest().Document)
 	s := d.Schedule()
@@ -377,7 +380,8 @@ func withoutLine(text []byte, id mcpseal.KeyID) (left []byte) {
 	return left
 }
 
-// deliver puts a version on the disk of a replica that runs, which looks at it.
+// deliver puts a version on the disk of a running replica and lets the replica load it. It checks
+// that the replica refuses the version if it must.
 func (m *model) deliver(r *replica, v *version) {
 	r.disk = v
 	before := r.inUse
@@ -438,7 +442,7 @@ func (m *model) seal(r *replica) {
 	m.tokens = append(m.tokens, token{string(text), id, r.inUse.keys[id].SealsFrom, r.now(), r, r.started})
 }
 
-// open presents a token, young or old, to a replica.
+// open lets a replica open a random token, young or old, and checks the result.
 func (m *model) open(r *replica) {
 	if len(m.tokens) == 0 {
 		return
@@ -461,7 +465,7 @@ func (m *model) open(r *replica) {
 	m.saw[kept+dead]++
 }
 
-// kept is why a token must open, by the table; "" if it need not.
+// kept returns why, by the table, the replica must open the token, or "" if it need not.
 func (m *model) kept(r *replica, x token) string {
 	now := r.now()
 	if r.revoked[x.key] || !now.Before(x.issued.Add(modelLifetime)) {
@@ -479,14 +483,14 @@ func (m *model) kept(r *replica, x token) string {
 	return ""
 }
 
-// inTime reports whether a token was sealed before the successor of its key was
-// to seal: what is sealed in time opens everywhere.
+// inTime reports whether a token was sealed before the next key was to begin to seal. Such a token
+// must open on every replica.
 func inTime(v *version, x token) bool {
 	next, _ := slices.BinarySearchFunc(v.froms, x.from.Add(1), time.Time.Compare)
 	return next == len(v.froms) || x.issued.Before(v.froms[next])
 }
 
-// dead is why a token must not open, by the table; "" if it may.
+// dead returns why, by the table, the replica must not open the token, or "" if it may.
 func (m *model) dead(r *replica, x token) string {
 	now := r.now()
 	if r.revoked[x.key] {
@@ -504,7 +508,7 @@ func (m *model) dead(r *replica, x token) string {
 	return ""
 }
 
-// report makes sure that the model went through all that the table has.
+// report logs how often everything occurred, and checks that a long run left nothing out.
 func (m *model) report(steps int) {
 	for _, what := range slices.Sorted(maps.Keys(m.saw)) {
 		m.Logf("%8d  %s", m.saw[what], what)

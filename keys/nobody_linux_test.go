@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// asNobody calls f with the rights of a user that owns nothing. Root may read
-// whatever the mode says, so its thread gives that up meanwhile.
+// asNobody calls f as a user who is not root. Root can read every file, whatever its mode. So if
+// the test runs as root, its thread gets the file rights of the user 65534 (nobody) while f runs.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// asNobody calls f, unless the mode of a file means nothing to this process.
+// asNobody calls f. It skips the test if this process can read every file, whatever its mode.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() <= 0 {

@@ -2,6 +2,6 @@
 
 package keys_test
 
-// reloads is how often a file is replaced under load: often only where the race
-// detector looks on.
+// reloads is how often TestReloadsUnderLoad replaces the file. With the race detector, the number is
+// ten times as high.
 const reloads = 1_000

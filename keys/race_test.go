@@ -2,5 +2,5 @@
 
 package keys_test
 
-// reloads is how often a file is replaced under load.
+// reloads is how often TestReloadsUnderLoad replaces the file.
 const reloads = 10_000

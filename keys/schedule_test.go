@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// TestPhaseEndsBothWays: a clock may be set back, and the dates then say
-// something else.
+// TestPhaseEndsBothWays checks that a ring is valid only between two times. The earlier of them
+// matters because the clock may be set back.
 func TestPhaseEndsBothWays(t *testing.T) {
 	noon := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -32,14 +32,14 @@ func TestPhaseEndsBothWays(t *testing.T) {
 			t.Errorf("%v after noon: %v", at, got)
 		}
 	}
-	// What was not unwrapped because it was over is left out.
+	// A key that had expired when the file was loaded may still be wrapped. It is left out.
 	delete(s.secrets, a.ID())
 	if ids := s.ringAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
 		t.Errorf("ids %v", ids)
 	}
 }
 
-// echo unwraps what was never wrapped.
+// echo is an unwrapper that returns the wrapped bytes as they are.
 type echo struct{}
 
 func (echo) Scheme() string { return "echo" }

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// vault is a key service that is easy to break.
+// vault stands for a key service. It counts the calls of Unwrap, and a test can make it fail.
 type vault struct {
 	calls atomic.Int64
 	fails func() error
@@ -34,7 +34,8 @@ func (v *vault) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return flip(wrapped), ctx.Err()
 }
 
-// hoarder returns the same bytes whenever it is asked.
+// hoarder returns the same slice each time. If a caller changed the slice, the next call would
+// return wrong bytes.
 type hoarder struct{ secret []byte }
 
 func (*hoarder) Scheme() string { return "vault" }
@@ -60,7 +61,9 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// wrapped is a file whose secrets are with the vault, under the ids given.
+// wrapped returns a file of keys whose secrets only the vault can unwrap. The newest key has the
+// given id. Its secret is the given plaintext, which need not be the secret of that id. The keys
+// in others are older.
 func wrapped(t *testing.T, id mcpseal.KeyID, plaintext string, others ...mcpseal.Key) []byte {
 	t.Helper()
 	now := time.Now().Truncate(time.Millisecond)
@@ -95,7 +98,7 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	if n := v.calls.Load(); n != 2 {
 		t.Errorf("unwrapped %d times", n)
 	}
-	// Only what is new is unwrapped, so that the service may be away otherwise.
+	// Only new secrets are unwrapped. For all others the key service is not needed.
 	write(t, path, revoked(t, wrapped(t, c.ID(), c.Reveal(), b, a), a.ID()))
 	if err := f.Reload(); err != nil || v.calls.Load() != 3 || seals(f) != c.ID() {
 		t.Errorf("unwrapped %d times, %v", v.calls.Load(), err)
@@ -105,14 +108,16 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	if err := f.Reload(); err != nil || seals(f) != b.ID() {
 		t.Errorf("known secrets need the service: %v", err)
 	}
-	// It is the same to the letter, or it is another one.
+	// A wrapped secret is known only if it is the same byte for byte. The secret of b now has a
+	// line end, so it would have to be unwrapped again.
 	write(t, path, wrapped(t, b.ID(), b.Reveal()+"\r\n", c))
 	if err := f.Reload(); err == nil {
 		t.Error("another text of a secret is taken for the same")
 	}
 }
 
-// TestFailingUnwrapperIsNotAskedAllTheTime: nor for what it has answered.
+// TestFailingUnwrapperIsNotAskedAllTheTime checks that there are longer and longer pauses between
+// the tries if a secret cannot be unwrapped, and that a try does not unwrap other secrets again.
 func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	good := mcpseal.GenerateKey()
@@ -122,13 +127,14 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	}
 	bad := mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(48 * time.Hour) // some keys are hours old, and a bubble begins with the year 2000
+		time.Sleep(48 * time.Hour) // some keys are hours old, a bubble begins in 2000, and earlier dates are refused
 		write(t, path, text(t, one(good)))
 		v := new(vault)
 		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})
 		defer f.Close()
 		l.take()
-		// The last one in the file is the first to seal, and is asked for last.
+		// Keys are unwrapped in the order in which they seal. The bad key is the newest, so it is
+		// the last.
 		others = append(others, good)
 		write(t, path, wrapped(t, bad.ID(), "sesame", others...))
 		time.Sleep(11 * time.Minute)
@@ -139,7 +145,7 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 		if said, _ := l.take(); strings.Count(said, "cannot be used") != 2 {
 			t.Errorf("said %s", said)
 		}
-		// Whoever asks by hand need not wait, and a file that changed neither.
+		// Reload tries again at once. A file that has changed is also tried at once.
 		before := v.calls.Load()
 		if f.Reload() == nil || v.calls.Load() != before+1 {
 			t.Errorf("asked %d times", v.calls.Load()-before)
@@ -153,7 +159,8 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	})
 }
 
-// TestUnwrapperThatHangs holds nothing else up, and is not piled up upon.
+// TestUnwrapperThatHangs checks that an unwrapper that does not return holds nothing else up, and
+// that it is not called again before it returns.
 func TestUnwrapperThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()

@@ -30,6 +30,9 @@ import (
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
+const errCalled = mcpseal.PlainError("a handler called the handler of a paged tool with Params.Arguments and Params.RawArguments that disagree: " +
+	"change both, or call it with a new request that has Arguments alone")
+
 const errLost = mcpseal.PlainError("middleware from before Protect passed on a context in which nothing tells how the arguments of the call arrived: " +
 	"keep the RequestProtocolInfo of the call, because a hook may have read other arguments than the handler would get")
 
@@ -47,6 +50,13 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
 	if sameRaw && sameValue {
 		return nil
+	}
+	if value == nil && len(raw) > 0 && !sameRaw { // a new request with RawArguments alone
+		var decoded any
+		if json.Unmarshal(raw, &decoded) != nil {
+			return errDisagree
+		}
+		value, params.Arguments = decoded, decoded
 	}
 	if !sameRaw && !sameValue { // whoever copies a request through JSON spells RawArguments in another way
 		sameRaw = len(raw) > 0 && meanSame(raw, a.Settled)
@@ -402,7 +412,9 @@ func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (
 		if params.Arguments == nil { // a handler may have set RawArguments and left Arguments nil
 			json.Unmarshal(params.RawArguments, &params.Arguments) // if this is not JSON, settleUnknown refuses the call
 		}
-		err = settleUnknown(params) // may set params.RawArguments
+		if err = settleUnknown(params); err == errDisagree { // if there is no error, this may have set params.RawArguments
+			err = errCalled
+		}
 		sent = params.RawArguments
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {

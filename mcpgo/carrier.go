@@ -2,7 +2,6 @@ package mcpgo
 
 import (
 	"bytes"
-	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -29,7 +27,7 @@ type call struct {
 	others         any               // arguments that came without JSON text, shared with the handler
 	token          string
 	answers        mcp.InputResponses
-	task           bool               // true if the client wants the call to run as a task
+	task           bool               // true if the client wants the call to run as a task; from when the handler runs: true if it does
 	arrived        *passage.Arguments // how a tool's arguments arrived; nil if nobody needs to know
 
 	older bool // true if the client's protocol revision has no multi round-trip requests
@@ -69,23 +67,6 @@ func (c *call) bindSent(sent []byte, limit int) {
 	}
 	sent, text = orEmpty(sent), orEmpty(text)
 	c.arguments = slices.Concat([]byte("["), sent, []byte(","), text, []byte("]"))
-}
-
-// bindSession binds the call to its session, if the session has a tool of its own with the
-// called name: the server, or another session, may have another tool with this name. It
-// returns false if the session has no such tool. bindSession puts c.arguments into an array of
-// three items, which differs from the arrays of bindSent and wrapArray.
-func (c *call) bindSession(ctx context.Context) bool {
-	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools)
-	if !ok || c.method != string(mcp.MethodToolsCall) {
-		return false
-	}
-	if _, ok = session.GetSessionTools()[c.target]; !ok {
-		return false
-	}
-	id, _ := json.Marshal(session.SessionID()) // cannot fail: a string
-	c.arguments = slices.Concat([]byte("["), orEmpty(c.arguments), []byte(`,"session",`), id, []byte("]"))
-	return true
 }
 
 // wrapArray returns the text to bind for unchanged arguments. mcp-go accepts an array as
@@ -362,30 +343,18 @@ func checkWritableBeside(result any) error {
 	return adapter.CheckWritable(meta)
 }
 
-// copyResult copies a result into the call, and returns the copy. The handler may keep its
-// result, and change it before mcp-go writes it.
-func copyResult[R any](of *passage.Call, result R) R {
+// withState returns a copy of a result with another state. It does not change the
+// original, because the handler may use the original again.
+func withState[R any](result R, state string) R {
 	switch r := any(result).(type) {
 	case *mcp.CallToolResult:
-		if r != nil {
-			of.ToolResult = *r
-			return any(&of.ToolResult).(R)
-		}
+		copied := *r
+		copied.RequestState = state
+		return any(&copied).(R)
 	case *mcp.GetPromptResult:
-		if r != nil {
-			of.PromptResult = *r
-			return any(&of.PromptResult).(R)
-		}
+		copied := *r
+		copied.RequestState = state
+		return any(&copied).(R)
 	}
 	return result
-}
-
-// setState changes the state of a result.
-func setState(result any, state string) {
-	switch r := result.(type) {
-	case *mcp.CallToolResult:
-		r.RequestState = state
-	case *mcp.GetPromptResult:
-		r.RequestState = state
-	}
 }

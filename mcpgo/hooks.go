@@ -63,12 +63,13 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	if !ok {
 		known = new(atomic.Pointer[hookPlaces])
 		hooked.Add(h, known)
-	} else if !known.Load().allGone(h) {
+	} else if known.Load().intact(h) {
 		return known
 	}
 	clip(h)
 	removeOurs(h)
 	addOurs(h)
+	clip(h) // a copy that is made later must not share spare capacity either
 	places := &hookPlaces{
 		request:  len(h.OnRequestInitialization) - 1,
 		sessions: [...]int{len(h.OnRegisterSession) - 1, len(h.OnUnregisterSession) - 1},
@@ -105,8 +106,9 @@ func addOurs(h *server.Hooks) {
 	h.AddOnRequestInitialization(beforeRequest)
 }
 
-// removeOurs removes our hooks from h, which has them if it is a copy of the hooks of a
-// protected server. None of them may run twice.
+// removeOurs removes our hooks from h. It has some of them if it is a copy of the hooks of a
+// protected server, or if hooks were added to it or assigned after it got ours. None of ours
+// may run twice.
 func removeOurs(h *server.Hooks) {
 	fields := reflect.ValueOf(h).Elem()
 	for i := range fields.NumField() {
@@ -181,17 +183,6 @@ type hookPlaces struct {
 
 // intact reports whether our hooks are still at the places where they were added.
 func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code }
-
-// allGone reports whether none of our hooks is at the place where it was added. This happens
-// if the author of a server empties a Hooks value and uses it again for another server.
-func (p *hookPlaces) allGone(h *server.Hooks) bool {
-	for i, code := range p.codeIn(h) {
-		if code == p.code[i] {
-			return false
-		}
-	}
-	return true
-}
 
 // codeIn returns the addresses of the hooks at the places where ours must be. Our hook
 // must be the last of the hooks that can change a result. It must also be the last of the
@@ -355,7 +346,7 @@ func isUnsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Mul
 		return false // outer middleware may send one result several times, so the digest stays
 	}
 	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
-		"must not ask, and the hooks of a protected server must not be copied. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
+		"must not ask, nor send a result again after many others. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
 	return true
 }
 

@@ -121,10 +121,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx), Arguments: c.arrived}
-	if c.token != "" { // a call without a token is bound only if it asks, because bindSession takes time
-		c.bindSession(ctx)
-	}
-	if of.Round, err = i.boundary.Open(of, i.request(c), c.token); err != nil {
+	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
+	if err != nil {
 		return none, wireError(err)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
@@ -143,10 +141,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		of.State = c.state
 	}
 	c.kept = i.keepAnswers(ctx, &of.Round, c)
+	c.task = runsAsTask(ctx, c.target, c.task) // before the handler runs, which may remove its tool
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
-	result = copyResult(of, result)
 	a, ok := readResult(result)
 	switch {
 	case !ok:
@@ -156,8 +154,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 			"as server.InputRequestBuilder does")
 	case !a.asks && a.state != "":
 		of.Round.Completed(ctx)
-		setState(result, "")
-		return result, nil
+		return withState(result, ""), nil
 	case !a.asks:
 		return result, nil
 	}
@@ -165,18 +162,12 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, err
 	}
-	setState(result, token)
-	return result, nil
-}
-
-// request returns what a token of the call is bound to.
-func (i *installation) request(c *call) mcpseal.Request {
-	return mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}
+	return withState(result, token), nil
 }
 
 // seal seals the state and the questions of a result, and returns the token.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
-	if runsAsTask(of.Context, c.target, c.task) {
+	if c.task {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	if err := checkWritableBeside(result); err != nil {
@@ -190,18 +181,11 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if a.state != "" {
 		state = &a.state
 	}
-	if c.token == "" && c.bindSession(of.Context) {
-		if of.Round, err = i.boundary.Open(of, i.request(c), ""); err != nil {
-			return "", wireError(err)
-		}
-	}
 	token, err := i.boundary.Seal(of, &of.Round, state, questions...)
 	if err != nil {
 		return "", wireError(err)
 	}
-	if !c.older {
-		i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call
-	}
+	i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call
 	return token, nil
 }
 

@@ -51,7 +51,6 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 	default:
 		c.arguments = bytes.Clone(c.arguments)
 	}
-	c.bindSession(ctx)
 	return mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: c.arguments}, nil
 }
 

@@ -82,3 +82,51 @@ func TestACopyOfProtectedHooksServesAnotherServer(t *testing.T) {
 		t.Errorf("alice was not asked: %s", text)
 	}
 }
+
+// TestHooksThatWereAddedBeforeASecondServerAreServed adds a hook after one server was protected,
+// and before another server with the same hooks is protected.
+func TestHooksThatWereAddedBeforeASecondServerAreServed(t *testing.T) {
+	for name, change := range map[string]func(base, used *server.Hooks){
+		"added": func(_, used *server.Hooks) {
+			used.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {})
+		},
+		"filled": func(base, used *server.Hooks) { *used = *base },
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, used := new(server.Hooks), new(server.Hooks)
+			base.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) {})
+			protected(t, new(log), server.WithHooks(base))
+			first := protected(t, new(log), server.WithHooks(used), server.WithPaginationLimit(1))
+			change(base, used)
+			second := protected(t, new(log), server.WithHooks(used), server.WithPaginationLimit(1))
+			alice := as(t.Context(), "alice")
+			for name, srv := range map[string]*server.MCPServer{"first": first, "second": second} {
+				if r := retry(alice, t, srv, token(alice, t, srv)); r.Error != nil || r.Result.IsError {
+					t.Errorf("%s: %s", name, r.raw)
+				}
+				list := send(alice, t, srv, "tools/list", "")
+				if r := send(alice, t, srv, "tools/list", `"cursor":`+quote(list.Result.NextCursor)); len(r.Result.Tools) != 1 {
+					t.Errorf("%s: the second page: %s", name, r.raw)
+				}
+			}
+		})
+	}
+}
+
+// TestProtectLeavesNoRoomThatCopiesOfHooksWouldShare adds a hook to the hooks of a protected
+// server, and then another hook to a copy of them. The second must not overwrite the first.
+func TestProtectLeavesNoRoomThatCopiesOfHooksWouldShare(t *testing.T) {
+	for n := range 9 {
+		hooks, ran := new(server.Hooks), ""
+		for range n {
+			hooks.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
+		}
+		srv := protected(t, new(log), server.WithHooks(hooks))
+		copied := *hooks
+		hooks.AddOnRequestInitialization(func(context.Context, any, any) error { ran += "first"; return nil })
+		copied.AddOnRequestInitialization(func(context.Context, any, any) error { ran += "second"; return nil })
+		if send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"echo"`); ran != "first" {
+			t.Errorf("with %d hooks before Protect, %q ran", n, ran)
+		}
+	}
+}

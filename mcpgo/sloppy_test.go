@@ -585,7 +585,7 @@ func TestTheNamesOfAnswersAreKnown(t *testing.T) {
 			}
 		}
 		if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != want {
-			t.Errorf("mcp-go reads %s, not %s: tell the function exact", got, want)
+			t.Errorf("mcp-go reads %s, not %s: tell isExact", got, want)
 		}
 	}
 }
@@ -657,36 +657,60 @@ func TestAResultMayBeSentTwice(t *testing.T) {
 	}
 }
 
-// TestAHandlerCannotChangeAResultThatItReturned changes the result of a handler after the handler
-// has returned it, and before mcp-go writes it. This happens if a handler uses one result for
-// several calls. The client must get the result as it was returned.
-func TestAHandlerCannotChangeAResultThatItReturned(t *testing.T) {
-	var tool *mcp.CallToolResult
-	var prompt *mcp.GetPromptResult
+// TestAResultOfAnOlderClientMayBeSentToAnother has middleware that keeps the first result for all
+// clients of a user. mcp-go calls the middleware for an older client, too.
+func TestAResultOfAnOlderClientMayBeSentToAnother(t *testing.T) {
+	var first *mcp.CallToolResult
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			result, err := next(ctx, req)
-			*tool = *question().ToolResult()
-			return result, err
-		}
-	}), server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
-		return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			result, err := next(ctx, req)
-			*prompt = *question().PromptResult()
-			return result, err
+			if req.Params.RequestState != "" || first == nil {
+				result, err := next(ctx, req)
+				if first == nil {
+					first = result
+				}
+				return result, err
+			}
+			copied := *first
+			return &copied, nil
 		}
 	}))
-	srv.AddTool(mcp.NewTool("kept"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		tool = mcp.NewToolResultText("done")
-		return tool, nil
-	})
-	srv.AddPrompt(mcp.NewPrompt("kept"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		prompt = &mcp.GetPromptResult{Description: "done"}
-		return prompt, nil
-	})
-	for _, method := range []string{"tools/call", "prompts/get"} {
-		if r := send(as(t.Context(), "alice"), t, srv, method, `"name":"kept"`); !strings.Contains(r.raw, `"done"`) {
-			t.Errorf("%s: %s", method, r.raw)
+	older(t, srv, `"name":"ask"`)
+	if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask"`); !strings.HasPrefix(r.Result.RequestState, "ms1.") {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// TestAPagedToolReadsARequestWithOneFormOfArguments has middleware that calls a paged tool with a
+// new request. The request has its arguments only as text, or only decoded.
+func TestAPagedToolReadsARequestWithOneFormOfArguments(t *testing.T) {
+	for name, params := range map[string]mcp.CallToolParams{
+		"text":    {Name: "search", RawArguments: json.RawMessage(`{"limit":1}`)},
+		"decoded": {Name: "search", Arguments: map[string]any{"limit": 1}},
+	} {
+		anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return next(ctx, mcp.CallToolRequest{Params: params})
+			}
+		}
+		outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(anew)), paged(t, new(log), nil)
+		inner.Use(anew)
+		for where, srv := range map[string]*server.MCPServer{"outer": outer, "inner": inner} {
+			if p, r := page(as(t.Context(), "alice"), t, srv, `{"limit":2}`); len(p.Items) != 1 {
+				t.Errorf("%s, %s middleware: %s", name, where, r.raw)
+			}
 		}
 	}
+}
+
+// TestAHandlerThatCallsAPagedToolMustChangeBothForms has a handler that changes one form of its
+// arguments, and then calls the handler of a paged tool.
+func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
+	l := new(log)
+	srv := paged(t, l, nil)
+	srv.AddTool(mcp.NewTool("report"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		req.Params.RawArguments = json.RawMessage(`{"limit":1}`)
+		return srv.GetTool("search").Handler(ctx, req)
+	})
+	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"report","arguments":{"limit":2}`))
+	has(t, l, "a handler called the handler of a paged tool with Params.Arguments and Params.RawArguments that disagree")
 }

@@ -165,3 +165,19 @@ func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(srv)
 }
+
+// TestATaskWhoseToolHasChangedCannotAsk has a tool that is registered anew while it runs as a task,
+// and then asks. The new tool does not support tasks.
+func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithTaskCapabilities(true, true, true))
+	ask := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return question().ToolResult(), nil }
+	srv.AddTool(mcp.NewTool("own", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		srv.AddTool(mcp.NewTool("own"), ask)
+		return ask(ctx, req)
+	})
+	if r := result(as(t.Context(), "alice"), t, srv, `"name":"own","task":{}`); !strings.Contains(r.raw, "Internal error") {
+		t.Errorf("got %s", r.raw)
+	}
+	has(t, l, "a tool that runs as a task cannot ask")
+}

@@ -1,7 +1,6 @@
 package mcpgo_test
 
 import (
-	"cmp"
 	"context"
 	"io"
 	stdlog "log"
@@ -16,8 +15,6 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-
-	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // yes accepts every question, and counts the questions.
@@ -226,13 +223,12 @@ func TestTypedToolsAreProtected(t *testing.T) {
 // ownTools is a session with tools of its own.
 type ownTools struct {
 	server.ClientSession
-	id    string // "" means "own"
 	tools map[string]server.ServerTool
 }
 
 func (o *ownTools) GetSessionTools() map[string]server.ServerTool      { return o.tools }
 func (o *ownTools) SetSessionTools(tools map[string]server.ServerTool) { o.tools = tools }
-func (o *ownTools) SessionID() string                                  { return cmp.Or(o.id, "own") }
+func (o *ownTools) SessionID() string                                  { return "own" }
 func (o *ownTools) Initialized() bool                                  { return true }
 
 func TestToolsOfASessionAreProtected(t *testing.T) {
@@ -245,44 +241,4 @@ func TestToolsOfASessionAreProtected(t *testing.T) {
 		t.Errorf("got %s", asked.raw)
 	}
 	isRejected(t, send(alice, t, srv, "tools/call", `"name":"own","requestState":"forged"`))
-}
-
-// TestATokenIsForOneToolOfThatName has three tools with the same name: one of the server, and one
-// in each of two sessions. Each tool must reject the tokens of the other two.
-func TestATokenIsForOneToolOfThatName(t *testing.T) {
-	srv, ran := server.NewMCPServer("test", "1"), ""
-	mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, Logger: new(log).logger()})
-	wiping := func(what string) server.ToolHandlerFunc {
-		return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if req.Params.RequestState == "" {
-				return question().ToolResult(), nil
-			}
-			ran = what
-			return mcp.NewToolResultText("wiped"), nil
-		}
-	}
-	srv.AddTool(mcp.NewTool("wipe"), wiping("of the server"))
-	alice := as(t.Context(), "alice")
-	contexts := map[string]context.Context{"of the server": alice}
-	for _, session := range []string{"one", "two"} {
-		own := map[string]server.ServerTool{"wipe": {Tool: mcp.NewTool("wipe"), Handler: wiping(session)}}
-		contexts[session] = srv.WithContext(alice, &ownTools{id: session, tools: own})
-	}
-	for from, ctx := range contexts {
-		for _, arguments := range []string{`{}`, `{"a":1}`, `[1]`, `null`} {
-			sealed := send(ctx, t, srv, "tools/call", `"name":"wipe","arguments":`+arguments)
-			if sealed.Result.RequestState == "" {
-				t.Fatalf("%s: %s", from, sealed.raw)
-			}
-			for to, ctx := range contexts {
-				ran = ""
-				r := send(ctx, t, srv, "tools/call", `"name":"wipe","arguments":`+arguments+`,"requestState":`+quote(sealed.Result.RequestState))
-				if from == to && ran != to {
-					t.Errorf("the tool %s did not get its own token: %s", to, r.raw)
-				} else if from != to {
-					isRejected(t, r)
-				}
-			}
-		}
-	}
 }

@@ -255,7 +255,7 @@ var faults = map[string][]string{
 	"unknown targets first": {"a state for a target that does not exist is rejected like any other"},
 }
 
-// rejecting are the promises about rejected states.
+// rejecting has the promises about rejected states.
 var rejecting = []string{
 	"a forged state is rejected",
 	"a state that is too long is rejected",
@@ -287,8 +287,9 @@ var rejecting = []string{
 	"a state is no cursor, and a cursor is no state",
 }
 
-// ofTools cuts the carrier or the list off the name of a promise. ok is false for
-// promises about others than tools: they are the same tests.
+// ofTools returns the name of a promise without its prefix, such as "tool: ". The result ok is false
+// for promises about prompts, resources and templates, because they are the same as those about
+// tools.
 func ofTools(promise string) (name string, ok bool) {
 	of, name, found := strings.Cut(promise, ": ")
 	if !found {
@@ -320,7 +321,8 @@ func TestEachFaultOfAnAdapterBreaksItsPromises(t *testing.T) {
 	}
 }
 
-// TestNoPromiseOfAdaptersIsEmpty: a test that cannot fail is worth nothing.
+// TestNoPromiseOfAdaptersIsEmpty checks that some fault breaks each promise, because a test that
+// cannot fail is worth nothing.
 func TestNoPromiseOfAdaptersIsEmpty(t *testing.T) {
 	breakable := make(map[string]bool)
 	for _, names := range faults {
@@ -342,8 +344,9 @@ func TestNoPromiseOfAdaptersIsEmpty(t *testing.T) {
 
 const adapterEnv = "SEALTEST_ADAPTER"
 
-// TestThePromisesThatAnSDKCannotKeepAreCheckedToo runs this test binary again: what is
-// tested is whether the suite fails.
+// TestThePromisesThatAnSDKCannotKeepAreCheckedToo checks how the suite treats the promises in
+// AdapterLimits.Cannot. For example, the suite must fail if the adapter keeps such a promise. The
+// test runs this test binary again, so that the suite fails in another process.
 func TestThePromisesThatAnSDKCannotKeepAreCheckedToo(t *testing.T) {
 	const promise = "tool: a state for a target that does not exist is rejected like any other"
 	excused := make(map[string]string)

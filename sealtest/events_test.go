@@ -30,7 +30,7 @@ func TestBoundaryWithFillsInOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// fataled is a test that notes that it ended.
+// fataled is a testing.TB that records whether Fatal was called.
 type fataled struct {
 	testing.TB
 	ended bool

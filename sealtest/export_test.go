@@ -10,7 +10,7 @@ func AdapterPromises() (names []string) {
 	return names
 }
 
-// AdapterFailures returns how an adapter breaks a promise.
+// AdapterFailures tests one promise, and returns in what ways the adapter breaks it.
 func AdapterFailures(t *testing.T, name string, start func(*testing.T, AdapterServer) AdapterClient) []string {
 	for _, promise := range adapterPromises() {
 		if promise.name == name {

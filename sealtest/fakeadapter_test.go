@@ -20,15 +20,15 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// fakeAdapter is a small adapter of no SDK, with at most one fault.
+// fakeAdapter is a small adapter without an SDK. It has at most one fault.
 type fakeAdapter struct {
 	sealtest.AdapterServer
 	fault   string
 	cursors cursor.Issuer
-	tokens  sync.Map // with the fault of cached tokens
+	tokens  sync.Map // the cache that the fault "cached tokens" uses
 }
 
-// fakeWith starts fake adapters with this fault; "" means none.
+// fakeWith returns a function that starts fake adapters with this fault; "" means none.
 func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.AdapterClient {
 	return func(t *testing.T, server sealtest.AdapterServer) sealtest.AdapterClient {
 		f := &fakeAdapter{AdapterServer: server, fault: fault}
@@ -64,7 +64,7 @@ func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.Ad
 
 var sharedRing = mcpseal.Ephemeral()
 
-// fakeParams are the params of every method.
+// fakeParams has the params of all methods.
 type fakeParams struct {
 	Name, URI, Cursor string
 	Arguments         json.RawMessage
@@ -132,7 +132,8 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	return respond(f.call(principal, request.Method, &request.Params))
 }
 
-// exactly notes the fields whose names are spelt exactly.
+// exactly sets params.exactState and params.exactArguments from the members of the request whose
+// names are spelt exactly right.
 func exactly(text []byte, params *fakeParams) {
 	var request struct{ Params map[string]json.RawMessage }
 	json.Unmarshal(text, &request)
@@ -354,7 +355,7 @@ func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *m
 	return answer, nil
 }
 
-// cacheKey is the same for two first calls of one user.
+// cacheKey returns the same key for two equal first calls of one user.
 func cacheKey(request mcpseal.Request, round *mcpseal.Round) string {
 	user, _ := request.Principal.Identify(context.Background())
 	state, _ := round.State()
@@ -398,7 +399,7 @@ func (f *fakeAdapter) complete(method, text string, isError bool) map[string]any
 	return map[string]any{"contents": []any{content}}
 }
 
-// answers returns what the handler may see.
+// answers returns the answers that the handler may see.
 func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token string, all map[string]json.RawMessage) map[string]string {
 	kept := make(map[string]string)
 	pinned := adapter.PinsWording(round) && f.fault != "pinned answers"
@@ -457,8 +458,8 @@ func hasNull(value any) bool {
 	return false
 }
 
-// reversed writes the members of an object in the reverse order. It returns any other text as
-// it is.
+// reversed returns an object with its members in the reverse order. It returns any other text
+// unchanged.
 func reversed(object []byte) []byte {
 	var list []string
 	members := jsonorder.ReadMembers(string(object))

@@ -59,7 +59,7 @@ func (c lenientCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 	return c.Codec.Open(ctx, dst, strings.TrimSpace(text))
 }
 
-// mumblingCodec does not say why.
+// mumblingCodec does not say why a text cannot be opened.
 type mumblingCodec struct{ mcpseal.Codec }
 
 func (c mumblingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
@@ -70,7 +70,7 @@ func (c mumblingCodec) Open(ctx context.Context, dst []byte, text string) ([]byt
 	return payload, nil
 }
 
-// sharedCodec hands out one buffer to everybody.
+// sharedCodec returns the same buffer to all callers.
 type sharedCodec struct {
 	mcpseal.Codec
 	mu     *sync.Mutex
@@ -88,7 +88,7 @@ func (c *sharedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 	return c.buffer[:min(len(c.buffer), 100)], nil
 }
 
-// jsonFormat is not sealed at all.
+// jsonFormat makes tokens that are not sealed at all.
 type jsonFormat struct{}
 
 func (jsonFormat) Prefix() string            { return "json." }
@@ -132,7 +132,8 @@ type storeFunc func(mcpseal.Use) bool
 
 func (f storeFunc) Spend(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
 
-// broken maps a broken implementation to the complaint its suite must have.
+// broken maps the name of a broken implementation to its test, and to what the suite must complain
+// about.
 var broken = map[string]struct {
 	run  func(*testing.T)
 	want string
@@ -222,7 +223,7 @@ var broken = map[string]struct {
 	}, "calls the context's method Done"},
 }
 
-// boastingStore says that it cannot block, and waits.
+// boastingStore says that it cannot block. A test decides whether it waits all the same.
 type boastingStore struct {
 	used sync.Map
 	wait func(context.Context)
@@ -261,12 +262,13 @@ func TestReplayStoreSuitePassesAStoreThatCannotBlock(t *testing.T) {
 	sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) {}})
 }
 
-// TestReplayStoreSuiteLetsAWrapperWait embeds a store that speaks only for itself.
+// TestReplayStoreSuiteLetsAWrapperWait checks that a wrapper may block, although it embeds a store
+// that says that it cannot: the embedded store says so only about itself.
 func TestReplayStoreSuiteLetsAWrapperWait(t *testing.T) {
 	sealtest.TestReplayStore(t, struct{ *boastingStore }{&boastingStore{wait: func(context.Context) { time.Sleep(time.Microsecond) }}})
 }
 
-// anybodyFormat opens a token for nobody as anybody's.
+// anybodyFormat lets every user open a token that was sealed without a user.
 type anybodyFormat struct{ mcpseal.Format }
 
 func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
@@ -292,7 +294,7 @@ func (f agelessFormat) Open(ctx context.Context, b *mcpseal.Binding, token strin
 	return claims, err
 }
 
-// signedCodec signs, but does not hide.
+// signedCodec signs the payload, but does not hide it.
 type signedCodec struct{}
 
 func (signedCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error) {
@@ -312,7 +314,7 @@ func (c signedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte,
 	return append(dst, payload...), nil
 }
 
-// smallStore forgets what does not fit.
+// smallStore remembers only the last 100 tokens.
 func smallStore() storeFunc {
 	var mu sync.Mutex
 	var used []string
@@ -332,7 +334,7 @@ func smallStore() storeFunc {
 func ringCodec() mcpseal.Codec     { return mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState) }
 func nativeFormat() mcpseal.Format { return mcpseal.NativeFormat(mcpseal.Ephemeral()) }
 
-// racingStore looks first and writes later.
+// racingStore first looks whether a token was used, and records its use later.
 func racingStore() storeFunc {
 	var used sync.Map
 	return func(use mcpseal.Use) bool {
@@ -353,7 +355,7 @@ func keyedStore(key func(mcpseal.Use) any) storeFunc {
 	}
 }
 
-// shortStore forgets after a while.
+// shortStore forgets each token after the given time.
 func shortStore(keeps time.Duration) storeFunc {
 	var mu sync.Mutex
 	used := map[string]time.Time{}
@@ -369,7 +371,7 @@ func shortStore(keeps time.Duration) storeFunc {
 	}
 }
 
-// impatientStore takes no answer for a no.
+// impatientStore says that a token was used already if the context ends before Spend has finished.
 type impatientStore struct{}
 
 func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {
@@ -383,7 +385,7 @@ func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {
 	return true, nil
 }
 
-// tiredStore begins to race only after some thousand uses.
+// tiredStore works well at first, and becomes a racingStore after 3000 uses.
 func tiredStore() storeFunc {
 	fresh, racing := keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }), racingStore()
 	var uses atomic.Int32
@@ -395,7 +397,7 @@ func tiredStore() storeFunc {
 	}
 }
 
-// lateStore looks at the context when the token is spent.
+// lateStore looks at the context only after it has spent the token.
 type lateStore struct{ mcpseal.ReplayStore }
 
 func (s lateStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
@@ -406,7 +408,8 @@ func (s lateStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
 	return first, err
 }
 
-// brokenUnwrapper flips every bit and appends a MAC, where it is not broken.
+// brokenUnwrapper flips every bit of a secret and appends a MAC. Each field that is true breaks it in
+// a different way.
 type brokenUnwrapper struct {
 	plain, lenient, unsigned, deaf, nameless bool
 }
@@ -467,8 +470,8 @@ func TestUnwrapperSuitePasses(t *testing.T) { testUnwrapper(t, brokenUnwrapper{}
 
 const brokenEnv = "SEALTEST_BROKEN"
 
-// TestSuitesFindWhatIsBroken runs this test binary again for each broken
-// implementation: a suite that cannot fail is worth nothing.
+// TestSuitesFindWhatIsBroken checks that the suites fail for broken implementations, because a suite
+// that cannot fail is worth nothing. It runs this test binary again for each implementation.
 func TestSuitesFindWhatIsBroken(t *testing.T) {
 	if name := os.Getenv(brokenEnv); name != "" {
 		broken[name].run(t)

@@ -84,8 +84,8 @@ func answer(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestAnAttackWithoutItsAnswerIsNotCounted breaks the servers once the honest
-// call is over: what an attack gets then is neither a rejection nor a success.
+// TestAnAttackWithoutItsAnswerIsNotCounted breaks a server when the honest calls are over. What an
+// attack gets from it then is neither a rejection nor a success, so it must not count as either.
 func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 	for name, broken := range map[string]http.HandlerFunc{
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -105,9 +105,9 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 		"nothing done":     answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"nothing was done"}]}`),
 		"a question":       answer(200, `"result":{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}},"requestState":"x"}`),
 	} {
-		for _, c := range []struct{ protected, alone bool }{{true, false}, {false, true}, {false, false}} { // the server that breaks; whether only it is attacked
+		for _, c := range []struct{ protected, alone bool }{{true, false}, {false, true}, {false, false}} { // protected says which server breaks; alone says whether only the unprotected server is attacked
 			if !c.protected && !c.alone && name != "an outage" && name != "nothing done" {
-				continue // it waits for a token to expire
+				continue // skipped, because each of these cases waits until a token expires
 			}
 			const honest = 3 + 2 + 2 // calls before the first attack
 			var calls atomic.Int64
@@ -134,7 +134,7 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 }
 
 func TestADemoThatCannotRunFails(t *testing.T) {
-	for calls := range int64(2 * 7) { // of both servers
+	for calls := range int64(2 * 7) { // 7 honest calls of each of the two servers
 		var n atomic.Int64
 		d := demo{out: painter{io.Discard, false}, wrap: func(_ bool, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,8 +171,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestHelpFitsATerminal walks through every command, including those that are
-// there by default.
+// TestHelpFitsATerminal checks the help of every command, also of the commands that cobra adds.
 func TestHelpFitsATerminal(t *testing.T) {
 	var paths [][]string
 	var walk func(cmd *cobra.Command, path []string)
@@ -208,8 +207,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestEveryHarmIsAnother: the harm of each attack has a text of its own, and none reads like
-// the result of an honest call.
+// TestEveryHarmIsAnother checks that the harm of each attack has a text of its own, and that no such
+// text reads like the result of an honest call.
 func TestEveryHarmIsAnother(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"demo", "--unprotected"}, strings.NewReader(""), &out, &out); code != 0 {
@@ -230,7 +229,8 @@ func TestEveryHarmIsAnother(t *testing.T) {
 	}
 }
 
-// TestAServerThatRejectsShowsNoHarm protects the server that should be unprotected.
+// TestAServerThatRejectsShowsNoHarm protects the server that should be unprotected. The demo must
+// then show no harm.
 func TestAServerThatRejectsShowsNoHarm(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		ring := mcpseal.Ephemeral()
@@ -240,7 +240,7 @@ func TestAServerThatRejectsShowsNoHarm(t *testing.T) {
 			if protected {
 				return next
 			}
-			n++ // the servers start in this order
+			n++ // the servers always start in the same order, so n tells which one this is
 			config := mcpseal.Config{Keys: ring, Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler)}
 			switch n {
 			case 2:
@@ -268,7 +268,8 @@ func TestAServerThatRejectsShowsNoHarm(t *testing.T) {
 	}
 }
 
-// TestHarmToTheProtectedServerIsShown has the server with protection act on every attack.
+// TestHarmToTheProtectedServerIsShown makes the protected server act on every attack. The demo must
+// show the harm.
 func TestHarmToTheProtectedServerIsShown(t *testing.T) {
 	const honest = 3 + 2 + 2
 	var calls atomic.Int64
@@ -292,7 +293,8 @@ func TestHarmToTheProtectedServerIsShown(t *testing.T) {
 	}
 }
 
-// TestHarmIsWhatTheToolDid reads it from the result, not from the name of the attack.
+// TestHarmIsWhatTheToolDid checks that the demo takes the harm from the result of the tool, not from
+// the name of the attack.
 func TestHarmIsWhatTheToolDid(t *testing.T) {
 	const honest = 3 + 2 + 2
 	for _, c := range []struct{ result, want string }{

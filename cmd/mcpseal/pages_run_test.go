@@ -21,16 +21,16 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// how says how the test runs a command line of a page. A line without one runs as it stands,
-// and must end with 0.
+// how says how the test runs a command line of a page. A line that is not in the map pages runs as
+// it stands, and must end with the exit code 0.
 type how struct {
-	before string // a command that runs before it
-	as     string // runs in its place, because a test does not have what the line names
+	before string // a command that runs before the line
+	as     string // runs instead of the line, because the line names something that a test lacks
 	input  string
 	exit   int
-	prints string // a regular expression for its output
-	serves bool   // it runs until the page ends, and prints its address
-	by     string // "FILE: TEXT": CI runs it through the file, which must have this text
+	prints string // a regular expression that the output must match
+	serves bool   // the line starts a server, which prints its address and runs until the test of the page ends
+	by     string // "FILE: TEXT": CI runs the line through this file, so the test only checks that the file has this text
 }
 
 const (
@@ -39,8 +39,8 @@ const (
 	gotThrough, nothingGotThrough = "got through", "Nothing got through"
 )
 
-// pages has the pages with commands, and how to run the commands that cannot run as they stand,
-// or whose output says whether they did what the page promises.
+// pages has the pages with commands. For each page it says how to run the commands that cannot run
+// as they stand, or whose output shows whether they did what the page promises.
 var pages = map[string]map[string]how{
 	"README.md": {
 		"go run ./cmd/mcpseal demo": {prints: "alice"},
@@ -112,10 +112,11 @@ var pages = map[string]map[string]how{
 	},
 }
 
-// isCommand finds the lines that begin with a program.
+// isCommand matches the lines that begin with the name of a program.
 var isCommand = regexp.MustCompile(`^(?:\(umask 077; )?(?:[A-Z_]+=\S+ )*(?:mcpseal|go|git|make|cp|grep|curl|kubectl|skopeo|age-keygen|(?:scripts|interop)/\w+) `)
 
-// notCommands finds the other lines that look like commands: a file of keys, and a query.
+// notCommands matches other lines that pages show like commands: lines of a file of keys, and of a
+// query.
 var notCommands = regexp.MustCompile(`^(?:mcpseal-keys 1|lifetime 2h|# comments|key [0-9a-f]{8} |revoked |end$|increase\(|or \()`)
 
 func TestEveryCommandInThePagesRuns(t *testing.T) {
@@ -135,7 +136,7 @@ func TestEveryCommandInThePagesRuns(t *testing.T) {
 		commands, hasCommands := pages[name]
 		var lines []string
 		for _, line := range commandLines(string(page)) {
-			line, _, _ = strings.Cut(line, "  ") // after more than a space comes an explanation
+			line, _, _ = strings.Cut(line, "  ") // an explanation may follow after two spaces
 			switch {
 			case isCommand.MatchString(line + " "):
 				lines = append(lines, line)
@@ -163,11 +164,11 @@ func TestEveryCommandInThePagesRuns(t *testing.T) {
 	}
 }
 
-// reader is somebody who reads a page and runs its commands, in a folder of their own.
+// reader plays somebody who reads a page and runs its commands, in a folder of their own.
 type reader struct {
 	root, dir   string
 	environment []string
-	addresses   map[string]string // maps an address in the pages to what is served there
+	addresses   map[string]string // maps an address in the pages to the address of the server that stands for it
 }
 
 func newReader(t *testing.T, root string) *reader {
@@ -190,7 +191,7 @@ func newReader(t *testing.T, root string) *reader {
 	}
 }
 
-// do runs one line of a page.
+// do runs one line of a page, and checks its exit code and its output.
 func (r *reader) do(t *testing.T, line string, how how) {
 	t.Helper()
 	if file, text, ok := strings.Cut(how.by, ": "); ok {
@@ -199,7 +200,7 @@ func (r *reader) do(t *testing.T, line string, how how) {
 		}
 		return
 	}
-	if target, ok := strings.CutPrefix(line, "make "); ok { // most of them take minutes
+	if target, ok := strings.CutPrefix(line, "make "); ok { // only check that the target exists: most targets take minutes
 		if makefile, err := os.ReadFile(filepath.Join(r.root, "Makefile")); err != nil || !strings.Contains(string(makefile), "\n"+target+": ") {
 			t.Errorf("%s: there is no such target: %v", line, err)
 		}
@@ -245,7 +246,8 @@ func (r *reader) do(t *testing.T, line string, how how) {
 	}
 }
 
-// askLine writes a line to a server on standard input and output, and returns its answer.
+// askLine starts a server that uses standard input and output. It writes a line to the server, and
+// returns the line that the server answers.
 func askLine(cmd *exec.Cmd, line string) (answer []byte, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -264,7 +266,8 @@ func askLine(cmd *exec.Cmd, line string) (answer []byte, err error) {
 	return answer, cmd.Wait()
 }
 
-// serve starts a server. From now on its address stands for the one in the pages.
+// serve starts the server of a line. From then on, the ports 8080 and 9090 in the pages stand for the
+// ports that this server prints.
 func (r *reader) serve(t *testing.T, line string, cmd *exec.Cmd) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(r.dir, "served.log"))
@@ -281,7 +284,7 @@ func (r *reader) serve(t *testing.T, line string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // also what a shell or go run has started
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the whole group: also what a shell or go run has started
 		cmd.Wait()
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {

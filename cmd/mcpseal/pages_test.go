@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandLines returns the command lines that a page shows: lines that are indented by four
-// spaces, and lines in blocks without a language.
+// commandLines returns the command lines that a page shows: lines that are indented by four spaces,
+// and lines in fenced blocks without a language or with the language sh or console. It joins lines
+// that end with a backslash.
 func commandLines(page string) (lines []string) {
 	inBlock, isShell := false, false
 	var line string
@@ -81,11 +82,11 @@ func words(line string) (all []string) {
 	return all
 }
 
-// ours finds the beginning of a command of ours in a line.
+// ours matches the beginning of an mcpseal command in a line.
 var ours = regexp.MustCompile(`(?:^|[\s(;&|])(?:mcpseal|go run \./cmd/mcpseal) `)
 
-// TestEveryCommandInThePagesExists reads every command line of ours in the pages as the command
-// would: the subcommand, its flags and the number of its arguments must be right.
+// TestEveryCommandInThePagesExists parses every mcpseal command in the pages as mcpseal does: the
+// subcommand, its flags and the number of its arguments must be right.
 func TestEveryCommandInThePagesExists(t *testing.T) {
 	found := 0
 	for _, name := range pageFiles(t) {
@@ -113,10 +114,11 @@ func TestEveryCommandInThePagesExists(t *testing.T) {
 	}
 }
 
-// checkLine returns what is wrong with the words after the name of the command. Text between
-// sentences may leave arguments out; then whole is false.
+// checkLine returns what is wrong with an mcpseal command, or "" if it is right. The parameter line
+// is the text after the word mcpseal. If the parameter whole is false, arguments may be missing, as
+// in a command inside a sentence.
 func checkLine(line string, whole bool) string {
-	args, _, columns := strings.Cut(line, "   ") // after more than a space comes an explanation
+	args, _, columns := strings.Cut(line, "   ") // an explanation may follow after three spaces
 	if !columns {
 		args = line
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// pageTool stands for programs in the commands of the pages that a machine with Go alone lacks.
+// pageTool stands for programs that the commands in the pages use, but that a machine may lack on
+// which only Go is installed. The first argument names the program.
 func pageTool() {
 	tools := map[string]func(args []string) error{
 		"server": servePages, "curl": pageCurl, "age-keygen": pageKeygen, "kubectl": pageKubectl, "settings": printSettings, "mint": mintForPage,
@@ -75,7 +76,7 @@ func pageCurl(args []string) error {
 	return err
 }
 
-// pageKeygen takes -o FILE, as age-keygen does.
+// pageKeygen stands for age-keygen -o FILE.
 func pageKeygen(args []string) error {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -84,7 +85,8 @@ func pageKeygen(args []string) error {
 	return os.WriteFile(args[1], fmt.Appendf(nil, "# public key: %s\n%s\n", identity.Recipient(), identity), 0o600)
 }
 
-// mintForPage writes a token of alice for the tool deploy, with arguments that no page has.
+// mintForPage writes a token of alice for the tool deploy to the file token. It is sealed for other
+// arguments than the page shows.
 func mintForPage([]string) error {
 	file, err := keyfile.Read("keys")
 	if err != nil {
@@ -114,7 +116,8 @@ func mintForPage([]string) error {
 	return os.WriteFile("token", []byte(token), 0o600)
 }
 
-// manifests returns the documents of the manifests that docs/kubernetes.md is about.
+// manifests returns the object with this kind and name from the manifests that docs/kubernetes.md
+// is about.
 func manifests(kind, name string) (map[string]any, error) {
 	for _, file := range []string{"proxy-sidecar.yaml", "proxy-deployment.yaml"} {
 		text, err := os.Open(filepath.Join(os.Getenv("PAGE_ROOT"), "deploy/kubernetes", file))
@@ -137,7 +140,7 @@ func manifests(kind, name string) (map[string]any, error) {
 	return nil, fmt.Errorf("no manifest has a %s with the name %s", kind, name)
 }
 
-// at returns what is at a path in a document, or nil.
+// at returns the value at a path in a document, or nil if there is none.
 func at(document any, path ...string) any {
 	for _, name := range path {
 		members, _ := document.(map[string]any)
@@ -152,8 +155,8 @@ func printSettings([]string) error {
 	return err
 }
 
-// pageKubectl compares a command with the manifests: names of objects, containers, labels,
-// ports and paths must be right. Secrets are files in the current folder.
+// pageKubectl stands for kubectl. It compares a command with the manifests: names of objects,
+// containers, labels, ports and paths must be right. It keeps secrets as files in the current folder.
 func pageKubectl(args []string) error {
 	var words, inside []string
 	flags := map[string]string{}
@@ -263,8 +266,8 @@ func pageKubectl(args []string) error {
 	return fmt.Errorf("unknown command %q", words)
 }
 
-// podOf returns the template of a deployment's pods. Unless container is empty, the pods must
-// have a container with this name.
+// podOf returns the template of a deployment's pods. Unless the parameter container is "", the pods
+// must have a container with this name.
 func podOf(deployment, container string) (any, error) {
 	name, ok := strings.CutPrefix(deployment, "deployment/")
 	if !ok {
@@ -282,7 +285,7 @@ func podOf(deployment, container string) (any, error) {
 	return pod, nil
 }
 
-// mustSay returns an error unless a manifest has one of the texts.
+// mustSay returns an error unless a manifest contains one of the texts.
 func mustSay(texts ...string) error {
 	for _, file := range []string{"proxy-sidecar.yaml", "proxy-deployment.yaml"} {
 		manifest, err := os.ReadFile(filepath.Join(os.Getenv("PAGE_ROOT"), "deploy/kubernetes", file))

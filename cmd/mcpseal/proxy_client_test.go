@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// rawClient calls the tool deploy without an SDK, which might retry or hide something.
+// rawClient calls the tool deploy without an SDK, because an SDK might retry or hide something.
 type rawClient struct {
 	http.Client
 	address string
-	header  http.Header // beside what every request has
+	header  http.Header // further headers of each request
 }
 
-// answers has what a client sends with the rounds of a call.
+// answers has the answers that a client sends in each round of a call.
 var answers = []string{
 	`{}`,
 	`{"confirm":{"action":"accept","content":{"ok":true}}}`,
 	`{"region":{"action":"accept","content":{"name":"eu"}}}`,
 }
 
-// reply is what a client gets.
+// reply is what a client gets for one round.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 	state  string // the token
-	done   bool   // the tool has acted
+	done   bool   // whether the tool has acted
 }
 
-// deploy sends one round of a call. An SSE answer is taken as its last event.
+// deploy sends one round of a call. If the answer is an SSE stream, its last event counts.
 func (c *rawClient) deploy(state string, round int) (reply, error) {
 	params := `"inputResponses":` + answers[round]
 	if state != "" {
@@ -81,7 +81,7 @@ func (c *rawClient) send(message string) (reply, error) {
 	return reply{res.StatusCode, res.Header, text, message1.Result.RequestState, strings.Contains(text, "deployed web 1 in eu, 10% of traffic")}, nil
 }
 
-// flow runs a call with all its rounds.
+// flow makes a call with all its rounds, and checks that its states are sealed and the tool acts.
 func (c *rawClient) flow() error {
 	var last reply
 	for round := range answers {
@@ -103,7 +103,7 @@ func (c *rawClient) flow() error {
 	return nil
 }
 
-// mustDeploy is deploy in a test.
+// mustDeploy calls deploy, and ends the test if that fails.
 func (c *rawClient) mustDeploy(t *testing.T, state string, round int) reply {
 	t.Helper()
 	got, err := c.deploy(state, round)
@@ -113,7 +113,7 @@ func (c *rawClient) mustDeploy(t *testing.T, state string, round int) reply {
 	return got
 }
 
-// eventually waits until a condition holds.
+// eventually waits until a condition holds, for a minute at most.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {

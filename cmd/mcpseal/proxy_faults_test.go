@@ -21,11 +21,12 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/certstest"
 )
 
-// secretState is what a server has in its state, and nobody but the server may see.
+// secretState stands for a secret, such as the state of a server. The proxy must not show it to a
+// client or write it to the log.
 const secretState = "sesame"
 
-// badly returns the address of a server that answers every call badly. Of discovery, which
-// tells whether it is there, it answers nothing but 400.
+// badly returns the address of a server that answers calls with the given handler. It answers
+// server/discover, by which the proxy sees whether the server is there, with 400.
 func badly(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +41,7 @@ func badly(t *testing.T, answer http.HandlerFunc) string {
 	return web.URL + "/mcp"
 }
 
-// hijack takes the connection, writes a text and closes it.
+// hijack returns a handler that takes over the connection, writes a text and closes the connection.
 func hijack(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -161,7 +162,7 @@ func TestATerminatedProxyIsNotReadyAndThenEndsItsRequests(t *testing.T) {
 		status, body := get(t, p.admin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "about to end")
 	})
-	res, err := http.Get(strings.TrimSuffix(p.address, "/mcp") + "/other") // it still listens, and tells clients to go elsewhere
+	res, err := http.Get(strings.TrimSuffix(p.address, "/mcp") + "/other") // the proxy still listens, but tells clients to close their connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestABrokenKeyFileStopsNothing(t *testing.T) {
 	}
 }
 
-// startLogging starts a proxy in a process of its own, which writes its log to a file. It
+// startLogging starts a proxy in a process of its own, which writes its log to the given file. It
 // returns a client of the proxy.
 func startLogging(t *testing.T, log *os.File) *rawClient {
 	t.Helper()
@@ -344,8 +345,9 @@ func TestTheServerMayNeedTLSAndACertificate(t *testing.T) {
 	}
 }
 
-// A server that acts and then loses the connection must not get a call again: the client's
-// token was for one.
+// If the server acts and then loses the connection, the proxy must not send the call again, because
+// the client's token was for one call. The headers of this test would make Go's HTTP transport send
+// the call again.
 func TestACallReachesTheServerAtMostOnce(t *testing.T) {
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		var acted atomic.Int64
@@ -434,7 +436,8 @@ func TestWhatIsNotAnMCPServerIsNotReady(t *testing.T) {
 	}
 }
 
-// One connection is one request at a time, so that the limits on connections and bytes hold.
+// Without HTTP/2, a connection has only one request at a time, so the limits on connections and
+// bytes hold.
 func TestClientsDoNotGetHTTP2(t *testing.T) {
 	authority := certstest.NewAuthority(t)
 	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fields sets the flags of a proxy from the text of a file and from a command line.
+// fields sets the flags of a proxy: first those of a command line (the parameter onTop), then all
+// others from the text of a file. It also returns what is wrong with the file.
 func fields(t *testing.T, text string, onTop ...string) (*proxying, []string) {
 	t.Helper()
 	var p proxying

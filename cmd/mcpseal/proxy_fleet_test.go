@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// balancer sends each request to the next replica that is ready, as what balances load in
-// front of a fleet does.
+// balancer is a load balancer in front of a fleet. It sends each request to the next replica that is
+// ready.
 type balancer struct {
 	mu       sync.Mutex
-	replicas map[*proxyProcess]bool // true if it was ready when it was last asked
+	replicas map[*proxyProcess]bool // true if the replica was ready when it was last asked
 	order    []*proxyProcess
 	next     int
 	down     bool
@@ -136,7 +136,7 @@ func TestNoFlowFailsWhileKeysRotateAndReplicasEnd(t *testing.T) {
 		b.add(start())
 		eventually(t, "the new replica is ready", func() bool { return b.ready() >= ready })
 	}
-	time.Sleep(time.Until(second)) // the third key seals
+	time.Sleep(time.Until(second)) // after this, the third key seals
 	over.Store(true)
 	load.Wait()
 	b.mu.Lock()
@@ -169,7 +169,7 @@ func TestOneTokenWorksOnceInAFleet(t *testing.T) {
 		p := startProcess(t, "--upstream", upstream, "--keys", keyFile, "--identity", "anonymous", "--single-use", "--redis", redis.address)
 		clients = append(clients, &rawClient{address: p.address})
 	}
-	// The store refuses tokens that are older than itself by less than the clocks may differ.
+	// A new store refuses tokens that were issued before it began, or in the first minute after that.
 	var token string
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) {
 		if clients[0].flow() == nil {

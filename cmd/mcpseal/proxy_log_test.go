@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// heldWriter blocks until it is released, and can fail.
+// heldWriter is a writer that a test can make block or fail.
 type heldWriter struct {
 	release chan struct{}
 	mu      sync.Mutex
@@ -38,9 +38,9 @@ func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
 	to := &heldWriter{release: make(chan struct{})}
 	logger, flush := (&proxyLog{format: "text"}).open(to)
 	for range 2 * logRoom {
-		logger.Info("record") // returns at once, or the test hangs
+		logger.Info("record") // must return at once; otherwise the test hangs
 	}
-	flush() // gives up
+	flush() // gives up after logTimeout
 	close(to.release)
 	eventually(t, "all that was kept is written, and how many were not", func() bool {
 		text := to.String()

@@ -18,13 +18,14 @@ import (
 // proxyProcess is a proxy in a process of its own.
 type proxyProcess struct {
 	cmd     *exec.Cmd
-	address string // what it serves
-	admin   string
+	address string // the address for clients
+	admin   string // the address for operators
 	log     *lockedBuffer
 	ended   chan error
 }
 
-// startProcess starts a proxy. Its process is ended when the test ends, if not before.
+// startProcess starts a proxy in a process of its own. At the end of the test, the process is killed
+// if it still runs.
 func startProcess(t *testing.T, args ...string) *proxyProcess {
 	t.Helper()
 	p := &proxyProcess{log: new(lockedBuffer), ended: make(chan error, 1)}
@@ -51,7 +52,7 @@ func startProcess(t *testing.T, args ...string) *proxyProcess {
 	return p
 }
 
-// terminate does what a scheduler does to end a process, and waits for its end.
+// terminate ends the process with SIGTERM, as a scheduler does, and waits until it has ended.
 func (p *proxyProcess) terminate(t *testing.T) {
 	t.Helper()
 	p.cmd.Process.Signal(syscall.SIGTERM)
@@ -65,7 +66,7 @@ func (p *proxyProcess) terminate(t *testing.T) {
 	}
 }
 
-// get returns the status and the body of a page for operators.
+// get returns the status and the body of a page. If there is no answer, it returns 0 and the error.
 func get(t *testing.T, address string) (int, string) {
 	t.Helper()
 	res, err := http.Get(address)
@@ -80,9 +81,9 @@ func get(t *testing.T, address string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// redisProcess is a Redis at a Unix socket.
+// redisProcess is a Redis server that listens on a Unix socket.
 type redisProcess struct {
-	address string // for --redis
+	address string // the value for --redis
 	name    string
 	dir     string
 	cmd     *exec.Cmd
@@ -100,7 +101,7 @@ func startRedis(t *testing.T) *redisProcess {
 		}
 		t.Skip("there is no redis-server; install one, or name it in MCPSEAL_REDIS_SERVER")
 	}
-	dir, err := os.MkdirTemp("", "") // short, as the name of a socket must be
+	dir, err := os.MkdirTemp("", "") // a short path, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,15 +22,15 @@ import (
 	"github.com/mcpseal/mcpseal/probe"
 )
 
-// proxied is a proxy that runs.
+// proxied is a proxy that runs in this process.
 type proxied struct {
-	address string // what it says that it serves
-	admin   string // the same for operators
+	address string // the address for clients, as the proxy prints it
+	admin   string // the address for operators, as the proxy prints it
 	log     *lockedBuffer
-	stop    func() error // is what a signal does
+	stop    func() error // ends the proxy as a signal does
 }
 
-// lockedBuffer is a buffer that one goroutine may write to and another read.
+// lockedBuffer is a buffer that one goroutine may write to while another reads it.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -87,7 +87,7 @@ func startProxy(t *testing.T, args ...string) *proxied {
 	return p
 }
 
-// leaky serves the tools of the package release without any protection.
+// leaky serves the tools of the package release without any protection, and returns the address.
 func leaky(t *testing.T) string {
 	t.Helper()
 	server := release.NewServer()
@@ -100,7 +100,7 @@ func deployment() probe.Target {
 	return probe.Target{Method: "tools/call", Name: "deploy", Arguments: `{"service":"web","version":"1"}`}
 }
 
-// probeAt runs the probe, and returns its report as text.
+// probeAt runs the probe, and returns its report, as a value and as text.
 func probeAt(t *testing.T, address string, options probe.Options) (*probe.Report, string) {
 	t.Helper()
 	server, err := probe.HTTP(address)
@@ -129,7 +129,6 @@ func TestNothingGetsThroughTheProxy(t *testing.T) {
 	if !strings.HasPrefix(p.address, "http://127.0.0.1:") || !strings.HasSuffix(p.address, "/mcp") {
 		t.Errorf("serving %s", p.address)
 	}
-	// Whether a client can answer is what the server must ask itself.
 	report, text := probeAt(t, p.address, probe.Options{SingleUse: true, Require: []string{"used-again", "header-mismatch"}})
 	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", text)
@@ -157,12 +156,12 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale.SetUnlinkOnClose(false)
-	stale.Close() // as a process that was killed leaves it
+	stale.Close() // leaves the socket behind, as a process that was killed does
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "unix:"+socket, "--ephemeral", "--identity", "header", "--header", "X-User")
 	if p.address != "unix:"+socket+" at /mcp" {
 		t.Errorf("serving %s", p.address)
 	}
-	// In front of it is another proxy, which knows the users by their access tokens.
+	// In front of the proxy is a gateway, which knows the users by their access tokens.
 	gateway := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "proxy"
@@ -176,7 +175,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		}},
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Without this, a plain reverse proxy now and then cuts an answer off, when the server
+		// Without this, a plain reverse proxy sometimes cuts an answer off, because the server
 		// closes a request's body while the transport still reads it.
 		http.NewResponseController(w).EnableFullDuplex()
 		gateway.ServeHTTP(w, r)
@@ -241,7 +240,7 @@ func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
 	}
 }
 
-// watching is an HTTP transport that notes what comes from the server.
+// watching is an HTTP transport that records what comes from the server.
 type watching struct{ got *[]string }
 
 func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -255,8 +254,8 @@ func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// A signal lets requests end, and ends those that do not with an error that the client can
-// read.
+// After a signal, the proxy waits until open requests end. A request that does not end within the
+// time of --drain gets an error that the client can read.
 func TestASignalEndsOpenRequestsWithAnAnswer(t *testing.T) {
 	arrived := make(chan bool)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -291,8 +290,8 @@ func TestUsedTokensAreRememberedInRedis(t *testing.T) {
 	t.Setenv("TEST_REDIS", address)
 	for _, flags := range [][]string{{"--redis", address}, {"--redis-env", "TEST_REDIS"}} {
 		p := startProxy(t, append(flags, "--single-use", "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")...)
-		// A new server may have forgotten tokens, so the store refuses all for a minute: the
-		// log says whose store it is.
+		// A new Redis server may have forgotten used tokens, so the store refuses all tokens for a
+		// minute. The log must say that the store refused them.
 		report, text := probeAt(t, p.address, probe.Options{Only: []string{"used-again"}})
 		if err := p.stop(); err != nil {
 			t.Error(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/mcpseal/mcpseal/probe"
 )
 
-// countedUpstream is a server that counts requests, and what they have in a header.
+// countedUpstream is a server that counts its requests, and those with the header Authorization.
 type countedUpstream struct {
 	url      string
 	requests atomic.Int64
@@ -45,7 +45,8 @@ func newCountedUpstream(t *testing.T) *countedUpstream {
 	return u
 }
 
-// jwtFlags are the flags of a proxy whose users have access tokens of the provider.
+// jwtFlags returns the flags of a proxy whose users have access tokens of the provider. The
+// parameter more has further flags.
 func jwtFlags(provider *identitytest.Provider, more ...string) []string {
 	return append([]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience}, more...)
 }
@@ -207,7 +208,8 @@ func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 	}
 }
 
-// Behind a gateway that changes the path, clients know the resource by another one.
+// Behind a gateway that changes paths, clients reach the resource at another path than the one that
+// the proxy serves. The proxy must serve the metadata at the path that its challenge names.
 func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
 	provider := identitytest.Start()
 	defer provider.Close()
@@ -252,7 +254,7 @@ func TestNewKeysOfTheIssuerWorkWhileTheProxyEnds(t *testing.T) {
 	}
 }
 
-// The address of the keys may have a secret in its query.
+// The address of the provider's keys may have a secret in its query.
 func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
 	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "jwt",
 		"--jwt-issuer", "http://127.0.0.1:1", "--jwt-jwks", "http://127.0.0.1:1/keys?api_key="+secretState, "--resource", identitytest.Audience)
@@ -279,8 +281,8 @@ func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
 	}
 }
 
-// A provider that is away is nobody's fault but its own: the client is not told to log in
-// again.
+// If the provider cannot be reached, the client's token is not at fault. So the client gets 503,
+// and not 401, which would tell it to log in again.
 func TestWithoutTheProvidersKeysARequestIs503(t *testing.T) {
 	provider := identitytest.Start()
 	token := provider.Token("alice")

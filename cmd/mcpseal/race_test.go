@@ -2,6 +2,7 @@
 
 package main
 
-// raceEnabled: a program that looks for races takes long to start, and scripts
-// start hundreds, none of which does two things at once.
+// raceEnabled reports whether the race detector is on. Programs start slowly then, so tests that
+// start many programs are skipped. For example, the scripts start hundreds of programs, none of
+// which does two things at once.
 const raceEnabled = true

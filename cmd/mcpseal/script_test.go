@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mcpseal": main, "release-server": releaseServer, "page-tool": pageTool})
 }
 
-// releaseServer serves the demo's tools over standard input and output, sealed if the first
-// argument is "protected". Other arguments make it fail as a server can.
+// releaseServer serves the demo's tools over standard input and output. The first argument says
+// whether they are "protected" or "unprotected". With "ends" it ends at once, and with "hangs" it
+// never answers.
 func releaseServer() {
 	switch server := release.NewServer(); os.Args[1] {
 	case "protected":
@@ -52,8 +53,8 @@ func releaseServer() {
 	}
 }
 
-// TestScripts runs the command as a user does. Each file in testdata/script is
-// one story: files in, output and exit code out.
+// TestScripts runs the command as a user does. Each file in testdata/script is one scenario: it has
+// input files and commands, and checks the output and the exit codes of the commands.
 func TestScripts(t *testing.T) {
 	if raceEnabled {
 		t.Skip("scripts run without the race detector")
@@ -69,13 +70,13 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GODEBUG", os.Getenv("GODEBUG"))
-			return os.Chmod(env.WorkDir, 0o700) // whatever the umask: others could replace files
+			return os.Chmod(env.WorkDir, 0o700) // whatever the umask is, so that mcpseal does not warn that others can replace files
 		},
 	})
 }
 
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	// exits CODE COMMAND… is exec that also looks at the exit code.
+	// exits CODE COMMAND… runs the command, and fails unless it ends with this exit code.
 	"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 		want, err := strconv.Atoi(args[0])
 		ts.Check(err)
@@ -90,8 +91,9 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("exit code %d, not %d\n%s%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 		}
 	},
-	// keyfile FILE [FROM,UNTIL]… makes a file whose keys seal from and open
-	// until so long from now; - is no end. The ids go to KEY1, KEY2, …
+	// keyfile FILE [FROM,UNTIL]… makes a file with one key for each pair FROM,UNTIL. Both are
+	// durations from now: the key begins to seal at FROM, and stops opening at UNTIL, or never if
+	// UNTIL is -. The variables KEY1, KEY2, … get the ids, and SECRET1, SECRET2, … the secrets.
 	"keyfile": func(ts *testscript.TestScript, neg bool, args []string) {
 		var d keyfile.Document
 		now := time.Now().Truncate(time.Millisecond)
@@ -109,14 +111,14 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		}
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]), d.Bytes(), 0o600))
 	},
-	// env-ids FILE sets KEY1, KEY2, … to the ids in the file.
+	// env-ids FILE sets the variables KEY1, KEY2, … to the ids in the file.
 	"env-ids": func(ts *testscript.TestScript, neg bool, args []string) {
 		for i, id := range regexp.MustCompile(`(?m)^(?:key|revoked) ([0-9a-f]{8}) `).FindAllStringSubmatch(ts.ReadFile(args[0]), -1) {
 			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
 		}
 	},
-	// rawkey VARIABLE hex|base64 TOKEN sets a variable to random bytes, as a secret
-	// manager has them, and seals a token with them.
+	// rawkey VARIABLE hex|base64 TOKEN sets a variable to a random key in this encoding, such as a
+	// secret manager has. It seals a token with the key, and writes the token to the file TOKEN.
 	"rawkey": func(ts *testscript.TestScript, neg bool, args []string) {
 		secret := make([]byte, 32)
 		rand.Read(secret)
@@ -132,9 +134,10 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		mint(ts, neg, []string{file, args[2], "state"})
 		ts.Check(os.Remove(file))
 	},
-	// mint FILE TOKEN KIND seals one for alice's deploy; see there for the kinds.
+	// mint FILE TOKEN KIND seals a token for alice's call of deploy with the keys in FILE, and writes
+	// it to the file TOKEN. The function mint has the kinds.
 	"mint": mint,
-	// nosecret FILE… makes sure that no secret of a file of keys was printed.
+	// nosecret FILE… checks that the last command printed no secret of these files of keys.
 	"nosecret": func(ts *testscript.TestScript, neg bool, args []string) {
 		for _, name := range args {
 			for _, secret := range regexp.MustCompile(`secret=(\S+)`).FindAllStringSubmatch(ts.ReadFile(name), -1) {
@@ -146,14 +149,14 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			}
 		}
 	},
-	// identity FILE makes an age identity, whose recipient goes to RECIPIENT.
+	// identity FILE writes a new age identity to a file, and sets RECIPIENT to its recipient.
 	"identity": func(ts *testscript.TestScript, neg bool, args []string) {
 		identity, err := age.GenerateX25519Identity()
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("# made for a test\n"+identity.String()+"\n"), 0o600))
 		ts.Setenv("RECIPIENT", identity.Recipient().String())
 	},
-	// mode FILE WANT looks at a file's mode.
+	// mode FILE WANT checks the mode of a file.
 	"mode": func(ts *testscript.TestScript, neg bool, args []string) {
 		info, err := os.Stat(ts.MkAbs(args[0]))
 		ts.Check(err)
@@ -161,7 +164,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("mode %s, not %s", got, args[1])
 		}
 	},
-	// alone FOLDER makes sure that nothing is left behind in a folder of one file.
+	// alone FOLDER checks that nothing was left behind in a folder: it must have exactly one file.
 	"alone": func(ts *testscript.TestScript, neg bool, args []string) {
 		entries, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))
 		hidden, _ := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), ".*"))

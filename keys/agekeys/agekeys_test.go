@@ -23,8 +23,7 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// TestMain leaves out what cannot work: age has no algorithms that FIPS 140
-// knows.
+// TestMain runs no tests if only algorithms of FIPS 140 are allowed, because age uses others.
 func TestMain(m *testing.M) {
 	if strings.Contains(os.Getenv("GODEBUG"), "fips140=only") {
 		fmt.Println("age is not FIPS 140: nothing to test in this mode")
@@ -71,7 +70,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// wrappedFile is a file with one wrapped key, and the key.
+// wrappedFile writes a file with one wrapped key, and returns its path and the key.
 func wrappedFile(t *testing.T, recipients ...age.Recipient) (path string, key mcpseal.Key) {
 	t.Helper()
 	key = mcpseal.GenerateKey()
@@ -145,6 +144,7 @@ func TestIdentityFileIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestNothingIsNotEnough checks that identities, recipients and the key must not be missing.
 func TestNothingIsNotEnough(t *testing.T) {
 	if _, err := agekeys.New(); err == nil {
 		t.Error("no identities")
@@ -225,7 +225,8 @@ func TestIdentitiesFromSeveralFiles(t *testing.T) {
 	}
 }
 
-// TestIdentityThatOthersCanReachIsWarnedAbout by the source that it is given to.
+// TestIdentityThatOthersCanReachIsWarnedAbout checks that the source that uses an identity file
+// warns if others can read, change or replace this file.
 func TestIdentityThatOthersCanReachIsWarnedAbout(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes there")

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
@@ -24,11 +23,6 @@ type Call struct {
 	// Arguments tells how the arguments of a tool arrived. It is nil if nobody needs to
 	// know that, and in tests of handlers.
 	Arguments *Arguments
-
-	// What the client gets: a copy of the handler's result, with the state sealed. Only one of
-	// the two is used.
-	ToolResult   mcp.CallToolResult
-	PromptResult mcp.GetPromptResult
 }
 
 // Arguments has the arguments of a tool as JSON. An Arguments is not changed once a

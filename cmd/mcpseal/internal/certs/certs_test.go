@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/certstest"
 )
 
-// files has a certificate with its key in two files.
+// files has the paths of a certificate and its key, and the authority that signs the certificate.
 type files struct {
 	authority *certstest.Authority
 	cert, key string

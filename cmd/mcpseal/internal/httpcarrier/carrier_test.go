@@ -29,7 +29,7 @@ const canary = "canary-7f3a91"
 
 const callMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"to":"web"}}}`
 
-// asking is a result that asks, with a state in plaintext.
+// asking is an answer that asks the user a question, with a state in plaintext.
 const asking = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"` + canary + `","inputRequests":{"ok":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 
 const failedMessage = `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}}`
@@ -38,7 +38,7 @@ const failedMessage = `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":
 type front struct {
 	t       *testing.T
 	handler *Handler
-	url     string // with the path
+	url     string // the address of the carrier, with the path
 }
 
 func newFront(t *testing.T, server http.HandlerFunc, change ...func(*Config)) *front {
@@ -87,7 +87,7 @@ type answered struct {
 	header  http.Header
 	body    string
 	trailer http.Header
-	err     error // of the body
+	err     error // the error of reading the body
 }
 
 // everything returns all that the client got as one text.
@@ -134,7 +134,7 @@ func (f *front) do(method, body string, headers ...string) answered {
 	return f.send(f.request(method, body, headers...))
 }
 
-// writes returns a server that always writes the same.
+// writes returns a server that always sends the same answer.
 func writes(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if contentType != "" {
@@ -145,7 +145,7 @@ func writes(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// unused is a server that must not be asked.
+// unused returns a server that must not get any request.
 func unused(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the server got %s %s", r.Method, r.URL)
@@ -218,7 +218,7 @@ func TestTheServerGetsItsStateAndTheClientDoesNot(t *testing.T) {
 	}
 }
 
-// noCanary is a log that must not see a state.
+// noCanary is the output of a log that must not contain a state.
 type noCanary struct{ t *testing.T }
 
 func (n noCanary) Write(p []byte) (int, error) {
@@ -252,7 +252,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 	servers := map[string]struct {
 		server http.HandlerFunc
 		status int
-		body   string // what the client gets; "" means that it is not looked at
+		body   string // what the client gets; "" means any body, but with the status 200 it must have a token
 	}{
 		"JSON":               {writes(200, "application/json", asking), 200, ""},
 		"LF":                 {writes(200, "text/event-stream", event), 200, ""},
@@ -395,7 +395,7 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 			flush.Flush()
 		}
 	})
-	res, err := direct.Do(f.request("POST", callMessage)) // returns although nothing has been written
+	res, err := direct.Do(f.request("POST", callMessage)) // returns although the server has sent no event yet
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,8 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 	}
 }
 
-// TestTheClientDoesNotWaitForTheRecord has a record of the request that waits for the client.
+// TestTheClientDoesNotWaitForTheRecord checks that the client gets its answer before Config.Ended
+// returns: here, Ended waits until the client has the answer.
 func TestTheClientDoesNotWaitForTheRecord(t *testing.T) {
 	const answer = `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
 	got, recorded := make(chan struct{}), make(chan Request, 1)
@@ -534,7 +535,7 @@ func TestAnAnswerThatIsTooLongIsRefused(t *testing.T) {
 	if a := newFront(t, writes(200, "text/event-stream", "data: "+pad(1001)+"\n\n"), limit).do("POST", callMessage); a.status != 200 || a.body != "data: "+failedMessage+"\n\n" {
 		t.Errorf("%+v", a)
 	}
-	// The limit is for a message, not for a stream.
+	// The limit is for each message, not for the whole stream.
 	stream := strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n", 100) + "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"
 	if a := newFront(t, writes(200, "text/event-stream", stream), limit).do("POST", callMessage); a.body != stream {
 		t.Errorf("%+v", a)
@@ -579,7 +580,8 @@ func TestBytesBeyondTheBudgetAre503(t *testing.T) {
 	}
 }
 
-// named is the identity of the tests for headers: X-User counts in requests from loopback.
+// named returns a function that changes the Config: the user comes from the header X-User, but only
+// in requests from trusted addresses.
 func named(t *testing.T, trusted string) func(*Config) {
 	id, err := identity.FromHeader("X-User", []netip.Prefix{netip.MustParsePrefix(trusted)})
 	if err != nil {
@@ -793,12 +795,14 @@ func TestHeadersMustSayWhatACallSays(t *testing.T) {
 	}
 }
 
+// TestOnlyPagesThatMayDoSoSendRequests checks that a web page can send requests only if its origin
+// is the carrier itself, or is in Config.AllowOrigins if that is set.
 func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
 	own := newFront(t, writes(202, "", ""))
 	address := strings.TrimSuffix(own.url, "/mcp")
 	port := address[strings.LastIndex(address, ":"):]
 	for _, s := range []struct {
-		host    string // "" means the address
+		host    string // the host that the request names; "" means the carrier's address
 		origins []string
 		good    bool
 	}{
@@ -812,7 +816,7 @@ func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
 		{"", []string{"http://127.0.0.1"}, false},
 		{"", []string{"http://localhost" + port}, false},
 		{"", []string{"http://evil.example"}, false},
-		{"evil.example" + port, []string{"http://evil.example" + port}, false}, // a name that resolves to this machine
+		{"evil.example" + port, []string{"http://evil.example" + port}, false}, // such a name can resolve to this machine
 		{"", []string{address, address}, false},
 		{"", []string{address + "/"}, false},
 		{"", []string{address + "@evil.example"}, false},
@@ -849,6 +853,8 @@ func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
 	}
 }
 
+// TestTheServerIsNotAskedForAnswersThatCannotBeSealed checks that the carrier removes the headers
+// with which a client could ask for such answers: for compressed or partial ones, for example.
 func TestTheServerIsNotAskedForAnswersThatCannotBeSealed(t *testing.T) {
 	var got *http.Request
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
@@ -924,7 +930,8 @@ func TestMetadataOfTheServerPasses(t *testing.T) {
 			t.Errorf("%s: %+v", path, a)
 		}
 	}
-	// A server that does not look at the path must not open another way to its messages.
+	// If the server sends messages at every path, the path of the metadata must not become another
+	// way to get them.
 	f := newFront(t, writes(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: "+asking+"\n\n"))
 	f.url = strings.TrimSuffix(f.url, "/mcp") + metadataPath
 	if a := f.do("GET", "", "Accept", "text/event-stream"); a.status != 200 || a.body != "" {

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// sealing seals as a core would: a message with "secret" becomes one with "sealed", one with
-// "drop" is dropped.
+// sealing stands for the core of the proxy, which seals messages. It replaces "secret" with "sealed",
+// and drops a message that has the word "drop".
 func sealing(message []byte) []byte {
 	if bytes.Contains(message, []byte("drop")) {
 		return nil
@@ -21,9 +21,9 @@ func sealing(message []byte) []byte {
 // pieces is a body that comes in the given pieces.
 type pieces struct {
 	rest   []string
-	err    error // after the last one; nil means io.EOF
+	err    error // the error after the last piece; nil means io.EOF
 	closed bool
-	before func() // each read; may be nil
+	before func() // called before each read; may be nil
 }
 
 func (p *pieces) Read(b []byte) (int, error) {
@@ -45,7 +45,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) Close() error { p.closed = true; return nil }
 
-// bytewise returns the bytes of a text as pieces.
+// bytewise returns each byte of a text as a piece.
 func bytewise(text string) (parts []string) {
 	for i := range len(text) {
 		parts = append(parts, text[i:i+1])
@@ -75,9 +75,10 @@ func rewritten(t *testing.T, parts ...string) string {
 	return string(out)
 }
 
-// streams has streams of events, and what the client gets. same means that it gets what came.
+// same means, in the list streams, that the client gets exactly what the server sent.
 const same = "same"
 
+// streams has streams of events: what the server sends, and what the client gets.
 var streams = []struct{ name, in, out string }{
 	{"nothing", "", same},
 	{"LF", "data: {\"a\":1}\n\n", same},
@@ -157,15 +158,15 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 	}
 }
 
-// A keep-alive has no empty line after it, so it must not wait for one; neither does an event
-// wait for what comes after its empty line.
+// No empty line follows a comment that is sent as a keep-alive, so the comment must not be held back
+// until one comes. An event must not be held back after its empty line either.
 func TestCommentsAndEventsLeaveAtOnce(t *testing.T) {
 	for _, s := range []struct{ in, out string }{
 		{":\r\n", ":\r\n"}, {":\r", ":\r"}, {": ping\n", ": ping\n"},
 		{"data: 1\n\n", "data: 1\n\n"}, {"data: 1\r\n\r\n", "data: 1\r\n\r\n"}, {"data: secret\r\r", "data: sealed\n\n"},
 		{"data: {\n: ping\n", ": ping\n"},
 	} {
-		// A second read would fail, so it must not be needed.
+		// A second read fails, so the first one must be enough.
 		e := newEvents(1<<20, "", s.in)
 		e.from.(*pieces).err = errors.New("read again")
 		buffer := make([]byte, 100)
@@ -227,7 +228,7 @@ func TestAStreamHoldsItsShareOnlyWhileItHoldsBytes(t *testing.T) {
 	b := &budget{limit: 1 << 20}
 	e := newEvents(1<<20, "failed", "data: "+strings.Repeat("1", 200<<10), "\n\n", ":\n")
 	e.share.of = b
-	waiting := int64(0) // bytes that were held when the stream was read last
+	waiting := int64(0) // the bytes that were held when the stream was last read
 	e.from.(*pieces).before = func() { waiting = b.used.Load() }
 	buffer, got := make([]byte, 64<<10), 0
 	most := int64(0)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// dispatched returns the data of the events that a client sees, by the specification of
-// server-sent events.
+// dispatched reads a stream as the specification of server-sent events says, and returns the
+// messages that a client sees.
 func dispatched(stream string) (messages []string) {
 	stream = strings.TrimPrefix(stream, "\ufeff")
 	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")

@@ -19,10 +19,11 @@ import (
 type slowClients struct {
 	*front
 	connections []net.Conn
-	refused     atomic.Int64 // how many got an answer, which is the one of a proxy that has no bytes left
+	refused     atomic.Int64 // how many were answered with 503, because the budget had no bytes left
 }
 
-// connect makes connections that each send the beginning of a message.
+// connect opens n connections. Over each of them it sends the first half of a message; the parameter
+// bytes is the length of that half.
 func (s *slowClients) connect(n, bytes int) {
 	s.t.Helper()
 	address := strings.TrimPrefix(strings.TrimSuffix(s.url, "/mcp"), "http://")
@@ -37,7 +38,7 @@ func (s *slowClients) connect(n, bytes int) {
 		go func() {
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
-				return // the test ends
+				return // the test has closed the connection
 			}
 			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 				s.t.Errorf("a slow client gets %s", res.Status)
@@ -47,7 +48,8 @@ func (s *slowClients) connect(n, bytes int) {
 	}
 }
 
-// sendByte sends one byte over each connection. One whose request was refused may be closed.
+// sendByte sends one byte over each connection. It ignores errors, because the proxy may have closed
+// a connection whose request it refused.
 func (s *slowClients) sendByte() {
 	for _, conn := range s.connections {
 		conn.Write([]byte(" "))
@@ -60,7 +62,7 @@ func (s *slowClients) close() {
 	}
 }
 
-// await waits until a number has its value.
+// await waits until the function number returns the wanted value.
 func (s *slowClients) await(what string, number func() int64, want int64) {
 	s.t.Helper()
 	for deadline := time.Now().Add(time.Minute); number() != want; time.Sleep(time.Millisecond) {
@@ -70,7 +72,7 @@ func (s *slowClients) await(what string, number func() int64, want int64) {
 	}
 }
 
-// watch checks the budget until the test ends.
+// watch checks until the end of the test that no more bytes are used than the budget allows.
 func (s *slowClients) watch() {
 	b, done := &s.handler.budget, make(chan bool)
 	ended := make(chan bool)
@@ -121,7 +123,7 @@ func TestSlowClientsHoldLittleAndStopNobody(t *testing.T) {
 }
 
 func TestSlowClientsGetNoMoreThanTheBudget(t *testing.T) {
-	const message, held = 64 << 10, 8 << 10 // the buffer of a client that has sent 5 KiB
+	const message, held = 64 << 10, 8 << 10 // held is the size of the buffer for a client that has sent 5 KiB
 	n := manyClients()
 	fit := int64(n / 4)
 	s := &slowClients{front: newFront(t, writes(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`), func(c *Config) {
@@ -168,7 +170,7 @@ func TestTheRestOfARefusedMessageHasADeadline(t *testing.T) {
 	}
 }
 
-// deadlineRecorder notes the deadline for reading.
+// deadlineRecorder records the deadline for reading that a handler sets.
 type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 	read time.Time

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// TestABadTokenNeverReachesTheServer: each is answered with 401. A good token's request
-// does, without the token.
+// TestABadTokenNeverReachesTheServer checks that a request with a bad token is answered with 401 and
+// does not reach the server. A request with a good token reaches it, but without the token.
 func TestABadTokenNeverReachesTheServer(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -49,7 +49,7 @@ func newAuthority(t *testing.T) *authority {
 // name is a subject alternative name.
 type name struct{ kind, text string }
 
-// issue returns the certificate of a client with these names, which lasts an hour.
+// issue returns the certificate of a client with these names. It is valid for an hour.
 func (a *authority) issue(names ...name) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -82,7 +82,7 @@ func (a *authority) issue(names ...name) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// over returns a request over a connection on which a certificate was verified.
+// over returns a request over a connection on which this certificate was verified.
 func (a *authority) over(certificate tls.Certificate) *http.Request {
 	r := httptest.NewRequest("POST", "https://mcp.example.com/mcp", nil)
 	r.TLS = &tls.ConnectionState{
@@ -160,8 +160,8 @@ func TestCertificatesThatWereNotVerifiedAreRefused(t *testing.T) {
 	}
 }
 
-// TestACertificateThatExpiresOnAnOpenConnectionIsRefused: so is one of an authority that
-// does.
+// TestACertificateThatExpiresOnAnOpenConnectionIsRefused checks that a certificate is refused after
+// it has expired, although it was verified before. The same holds if its authority has expired.
 func TestACertificateThatExpiresOnAnOpenConnectionIsRefused(t *testing.T) {
 	a := newAuthority(t)
 	id := fromCertificate(t, "uri")
@@ -201,7 +201,8 @@ func TestOtherKindsOfNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOverTLSOnlyVerifiedClientsAreKnown plays it with real connections.
+// TestOverTLSOnlyVerifiedClientsAreKnown checks with real TLS connections that a client is a known
+// user only if the server has verified its certificate.
 func TestOverTLSOnlyVerifiedClientsAreKnown(t *testing.T) {
 	a, stranger := newAuthority(t), newAuthority(t)
 	id := fromCertificate(t, "uri")
@@ -226,7 +227,7 @@ func TestOverTLSOnlyVerifiedClientsAreKnown(t *testing.T) {
 		{tls.VerifyClientCertIfGiven, nil, ""},
 		{tls.VerifyClientCertIfGiven, []tls.Certificate{stranger.issue(alice)}, ""},
 		{tls.RequireAnyClientCert, []tls.Certificate{stranger.issue(alice)}, ""},
-		{tls.RequireAnyClientCert, []tls.Certificate{a.issue(alice)}, ""}, // the server does not verify it
+		{tls.RequireAnyClientCert, []tls.Certificate{a.issue(alice)}, ""}, // with RequireAnyClientCert, the server does not verify the certificate
 	} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(serve))
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -13,9 +13,9 @@ import (
 
 var compact = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
 
-// FuzzAuthorization compares the reader of the header with a pattern, and looks whether
-// anything but the provider's own token is accepted. In the input, TOKEN, HEADER, CLAIMS
-// and SIGNATURE stand for that token and its parts.
+// FuzzAuthorization checks that the function bearer accepts only headers that match the pattern
+// compact, and that no token is accepted except the one that the provider made. In the input, TOKEN,
+// HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
 func FuzzAuthorization(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)
@@ -56,8 +56,8 @@ func FuzzAuthorization(f *testing.F) {
 	})
 }
 
-// sameBytes reports whether two tokens are equal but for the last character of a part,
-// whose last bits base64 ignores.
+// sameBytes reports whether two tokens are equal. It ignores the last character of each part,
+// because base64 ignores the last bits of that character.
 func sameBytes(a, b string) bool {
 	one, other := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range one {
@@ -68,7 +68,7 @@ func sameBytes(a, b string) bool {
 	return true
 }
 
-// FuzzKeys looks for a key that is taken, and that a verification could not bear.
+// FuzzKeys looks for a key that is accepted, but with which a verification panics.
 func FuzzKeys(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)

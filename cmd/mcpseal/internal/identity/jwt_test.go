@@ -43,7 +43,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// rig is a provider, and an identity that reads its tokens.
+// rig has a provider, and the identity under test, which reads the provider's tokens.
 type rig struct {
 	*identitytest.Provider
 	t      *testing.T
@@ -69,7 +69,7 @@ func newRig(t *testing.T, change ...func(*JWTConfig)) *rig {
 	return r
 }
 
-// records counts the records of a log.
+// records is a log handler that keeps the message of each record.
 type records struct {
 	mu    sync.Mutex
 	texts []string
@@ -131,7 +131,7 @@ func (r *rig) refuses(token, why string) {
 	}
 }
 
-// claims returns good claims with some of them changed. Nil removes a claim.
+// claims returns good claims with these changes. The value nil removes a claim.
 func (r *rig) claims(change map[string]any) map[string]any {
 	claims := r.Claims("alice", r.clock.Now())
 	maps.Copy(claims, change)
@@ -183,8 +183,8 @@ func TestTwoSubjectsAreTwoUsers(t *testing.T) {
 	}
 }
 
-// TestNoPairOfIssuerAndSubjectNamesAnotherUser: one issuer ends where the other subject
-// begins.
+// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that each pair of an issuer and a subject is a
+// user of its own, although some pairs give the same text if they are joined.
 func TestNoPairOfIssuerAndSubjectNamesAnotherUser(t *testing.T) {
 	p := identitytest.Start()
 	defer p.Close()
@@ -310,7 +310,8 @@ func TestTokensWithWrongHeadersAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheKeysInATokensHeaderAreNotUsed: otherwise everybody could sign.
+// TestTheKeysInATokensHeaderAreNotUsed checks that a key in the header of a token, or at an address
+// in the header, is not used. Otherwise everybody could sign tokens.
 func TestTheKeysInATokensHeaderAreNotUsed(t *testing.T) {
 	r := newRig(t)
 	attacker := identitytest.Start()
@@ -339,7 +340,7 @@ func TestTheKeysInATokensHeaderAreNotUsed(t *testing.T) {
 	if n := attacker.Fetches(identitytest.JWKSPath); n != 0 {
 		t.Errorf("%d fetches at the address in the token", n)
 	}
-	// The provider's own tokens may have them.
+	// The provider's own tokens may have such headers.
 	r.accepts(r.SignWith(r.Newest(), r.header(map[string]any{"jku": attacker.Issuer, "jwk": jwk}), r.claims(nil)))
 }
 
@@ -456,8 +457,8 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 	r.accepts(good)
 }
 
-// TestAnUnknownClaimInAnotherCaseChangesNothing: decoders that ignore case take it for the
-// subject.
+// TestAnUnknownClaimInAnotherCaseChangesNothing checks that a claim such as Sub is not taken for the
+// subject, as a decoder that ignores case would do.
 func TestAnUnknownClaimInAnotherCaseChangesNothing(t *testing.T) {
 	r := newRig(t)
 	user, err := r.user(r.Sign(r.claims(map[string]any{"Sub": "bob", "SUB": "bob", "ſub": "bob"})))
@@ -514,7 +515,8 @@ func TestTokensElsewhereAreNotRead(t *testing.T) {
 	}
 }
 
-// TestErrorsShowNothingOfAToken: they go to the log.
+// TestErrorsShowNothingOfAToken checks that an error, which goes to the log, is one short line and
+// repeats neither the token nor the canary in it.
 func TestErrorsShowNothingOfAToken(t *testing.T) {
 	r := newRig(t)
 	const canary = "canary-81b2"
@@ -626,7 +628,8 @@ func TestConfigurationsThatAreNotSafeAreRefused(t *testing.T) {
 	}
 }
 
-// TestAMissingProviderIsToldFromABadToken: it is not the client's fault.
+// TestAMissingProviderIsToldFromABadToken checks that the error is ErrUnavailable if the provider
+// cannot be reached, because that is not the client's fault. A bad token gets another error.
 func TestAMissingProviderIsToldFromABadToken(t *testing.T) {
 	r := newRig(t)
 	token := r.Token("alice")

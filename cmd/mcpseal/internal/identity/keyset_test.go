@@ -28,7 +28,7 @@ func (r *rig) ready() {
 	}
 }
 
-// landed waits until no fetch is in flight.
+// landed waits for the end of the fetch that is in flight, if there is one.
 func (r *rig) landed() {
 	s := r.tokens.keys
 	s.mu.Lock()
@@ -39,7 +39,8 @@ func (r *rig) landed() {
 	}
 }
 
-// TestManyUnknownKeyIDsCauseTwoFetchesAMinute: and a new key works within that minute,
+// TestManyUnknownKeyIDsCauseTwoFetchesAMinute sends tokens with 1000 unknown key ids in a minute.
+// They cause two fetches at most. A new key of the provider works within about half a minute,
 // whenever the provider publishes it.
 func TestManyUnknownKeyIDsCauseTwoFetchesAMinute(t *testing.T) {
 	const ids = 1000
@@ -107,7 +108,8 @@ func TestConcurrentUnknownKeyIDsShareOneFetch(t *testing.T) {
 	}
 }
 
-// TestARequestThatEndsDoesNotEndTheFetch: others wait for it.
+// TestARequestThatEndsDoesNotEndTheFetch checks that a fetch goes on after the request that caused
+// it has ended, because other requests may wait for the keys.
 func TestARequestThatEndsDoesNotEndTheFetch(t *testing.T) {
 	r := newRig(t)
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -154,8 +156,9 @@ func TestASlowProviderDoesNotHoldRequests(t *testing.T) {
 	}
 }
 
-// TestKeysAreRenewedBeforeRequestsHaveToWait: with this patience, one that waits would see
-// the fetch fail.
+// TestKeysAreRenewedBeforeRequestsHaveToWait checks that keys that are older than refreshAfter are
+// fetched again while requests still use them. With a patience of an hour, a request that waited for
+// the fetch would return only after the fetch had failed.
 func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
 	r := newRig(t)
 	r.ready()
@@ -220,6 +223,8 @@ func TestAProviderThatIsDownAtFirstIsTriedAgain(t *testing.T) {
 	r.ready()
 }
 
+// TestReadyWaitsForNobody checks that Ready returns if its context has ended, although there are no
+// keys yet.
 func TestReadyWaitsForNobody(t *testing.T) {
 	r := newRig(t)
 	r.Close()
@@ -231,7 +236,8 @@ func TestReadyWaitsForNobody(t *testing.T) {
 	r.landed()
 }
 
-// TestRequestsDoNotWaitForAProviderThatFails: after the first failure they know.
+// TestRequestsDoNotWaitForAProviderThatFails checks that after one fetch has failed, requests use
+// the old keys and do not wait for the next fetch.
 func TestRequestsDoNotWaitForAProviderThatFails(t *testing.T) {
 	r := newRig(t)
 	r.ready()
@@ -254,7 +260,8 @@ func TestRequestsDoNotWaitForAProviderThatFails(t *testing.T) {
 	r.landed()
 }
 
-// TestKeysStayInUseForADayWhileTheProviderFails whatever it answers.
+// TestKeysStayInUseForADayWhileTheProviderFails checks that keys stay in use for a day if they
+// cannot be fetched again, whatever the provider answers.
 func TestKeysStayInUseForADayWhileTheProviderFails(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"an error":             func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -312,7 +319,8 @@ func TestAFailureIsLoggedOnceAMinute(t *testing.T) {
 	}
 }
 
-// TestARemovedKeyStopsWorkingWithin15Minutes: even if nothing was sent for a while.
+// TestARemovedKeyStopsWorkingWithin15Minutes checks that a key stops working within 15 minutes after
+// the provider removed it, even if no request came for most of that time.
 func TestARemovedKeyStopsWorkingWithin15Minutes(t *testing.T) {
 	if trustFor > 15*time.Minute {
 		t.Error(trustFor)
@@ -329,7 +337,8 @@ func TestARemovedKeyStopsWorkingWithin15Minutes(t *testing.T) {
 	r.accepts(r.Sign(r.claims(nil)))
 }
 
-// TestAnEmptySetOfKeysIsBelieved: the provider may have had to withdraw them all.
+// TestAnEmptySetOfKeysIsBelieved checks that an empty set replaces the old keys, because the
+// provider may have had to withdraw them all.
 func TestAnEmptySetOfKeysIsBelieved(t *testing.T) {
 	r := newRig(t)
 	token := r.Token("alice")
@@ -354,8 +363,9 @@ func TestATokenWithoutAKeyIDNeedsASetOfOneKey(t *testing.T) {
 	r.refuses(nameless(), "names no key")
 }
 
-// TestAKeyThatReplacesAnotherUnderItsIDIsFound: the first token that it signed is refused,
-// as if it were forged.
+// TestAKeyThatReplacesAnotherUnderItsIDIsFound checks that a new key with the id of an old one is
+// found. The first token that the new key signed is refused, as if it were forged, but causes a
+// fetch.
 func TestAKeyThatReplacesAnotherUnderItsIDIsFound(t *testing.T) {
 	r := newRig(t)
 	r.ready()
@@ -393,7 +403,8 @@ func TestTwoKeysWithOneIDAreRefused(t *testing.T) {
 	r.refuses(r.SignWith("ES256-1", r.header(map[string]any{"kid": "same"}), r.claims(nil)), "two keys")
 }
 
-// TestKeysOfTwoKindsMayShareAnID as RFC 7517 allows.
+// TestKeysOfTwoKindsMayShareAnID checks that keys for different algorithms may have the same id, as
+// RFC 7517 allows.
 func TestKeysOfTwoKindsMayShareAnID(t *testing.T) {
 	r := newRig(t)
 	r.AddKey("EdDSA")

@@ -121,7 +121,8 @@ func TestConfiguredKeysNeedNoMetadata(t *testing.T) {
 	}
 }
 
-// TestKeysThatMovedAreFound: their address is asked for again after it failed.
+// TestKeysThatMovedAreFound checks that the address of the keys is looked up again in the metadata
+// after a fetch from the old address failed.
 func TestKeysThatMovedAreFound(t *testing.T) {
 	r := newRig(t)
 	r.accepts(r.Token("alice"))

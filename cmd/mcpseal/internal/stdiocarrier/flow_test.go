@@ -117,7 +117,8 @@ func TestAnAnswerToNoRequestPassesOnlyWithoutState(t *testing.T) {
 	r.expect(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
-// A client must not wait for an answer that will not be sent.
+// If the carrier refuses an answer of the server, it must send an error instead. Otherwise the
+// client would wait for ever.
 func TestAnAnswerThatIsRefusedIsAnErrorForTheClient(t *testing.T) {
 	r := connect(t)
 	for _, answer := range []string{

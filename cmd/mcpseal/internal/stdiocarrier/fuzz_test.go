@@ -15,9 +15,9 @@ import (
 
 const canary = "canary-7b1f"
 
-// FuzzLines sends any lines from both sides. In the lines of the server, @ is the id of the
-// client's message before it, and # is the canary. It must not reach the client as a state, nor
-// as the cursor of a list, however the client reads lines and JSON.
+// FuzzLines sends arbitrary lines from both sides. In the lines of the server, @ stands for the id
+// of the client's last request, and # stands for the canary. The canary must not reach the client as
+// a state or as the cursor of a list, however the client reads lines and JSON.
 func FuzzLines(f *testing.F) {
 	p := newProxy(f, mcpseal.Config{})
 	f.Fuzz(func(t *testing.T, fromClient, fromServer []byte) {
@@ -26,7 +26,7 @@ func FuzzLines(f *testing.F) {
 		var out bytes.Buffer
 		s := &session{proxy: p, caller: mcpseal.User("alice"), client: newLineWriter(&out), server: newLineWriter(stdin), log: io.Discard}
 
-		lists := map[string]bool{} // by the likeness of an id: whether each request with it was for a list
+		lists := map[string]bool{} // maps the likeness of an id to true if all requests with it were for lists
 		go func() {
 			defer output.Close()
 			answers := bytes.SplitAfter(bytes.ReplaceAll(fromServer, []byte("#"), []byte(canary)), []byte("\n"))
@@ -80,8 +80,8 @@ func isList(line []byte) bool {
 	return slices.Contains([]string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}, m.Method)
 }
 
-// leaks reports whether a message has the canary as its state, or as its cursor if it answers
-// a list. It takes every member of either name for one, in any case.
+// leaks reports whether a message has the canary as its state, or as its cursor if it answers a
+// request for a list. It looks at every member with such a name, in upper or lower case.
 func leaks(line []byte, lists map[string]bool) bool {
 	var head struct{ ID json.RawMessage }
 	json.Unmarshal(line, &head)
@@ -105,7 +105,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the members of an object as far as it can be read.
+// members returns the members of an object, as far as the object can be read.
 func members(text []byte) (all []member) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {

@@ -68,7 +68,7 @@ func TestALineThatIsNotAMessageIsRefused(t *testing.T) {
 
 func TestALineThatIsTooLongIsDroppedWhole(t *testing.T) {
 	r := connect(t)
-	// The tail would be a message of its own, if only the first bytes were dropped.
+	// If only the first bytes were dropped, the tail would be a message of its own.
 	tail := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","requestState":"forged"}}`
 	r.send(strings.Repeat(" ", maxClientLine+1-len(tail)) + tail)
 	r.expectError("null", invalidRequest)
@@ -107,7 +107,8 @@ func TestTheLongestLineOfTheServerPasses(t *testing.T) {
 	}
 }
 
-// A server that reads with universal line ends would see the object inside as a message.
+// A server that also ends a line at a carriage return would read the object inside as a message of
+// its own.
 func TestALineWithACarriageReturnInsideIsRefused(t *testing.T) {
 	r := connect(t)
 	forged := call("2", "deploy", `,"requestState":"forged"`)

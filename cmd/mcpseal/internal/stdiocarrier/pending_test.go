@@ -47,8 +47,8 @@ func TestAnAnswerBelongsToOneID(t *testing.T) {
 	}
 }
 
-// A server answers 1.0 as 1, because its parser does. If both were in use, the client could
-// get the state of one call sealed for the other.
+// A server may answer the id 1.0 with the id 1, because for its JSON parser they are the same number.
+// If both ids were in use, the state of one call could be sealed for the other.
 func TestAnIDThatAServerCouldTakeForAnotherOneIsRefused(t *testing.T) {
 	r := connect(t)
 	for _, pair := range [][2]string{
@@ -92,7 +92,7 @@ func TestTooManyRequestsAreRefusedUntilSomeAreAnswered(t *testing.T) {
 	}
 	r.send(call(`"one more"`, "deploy", ""))
 	r.expectError(`"one more"`, internalError)
-	r.send(`{"jsonrpc":"2.0","method":"notifications/x"}`) // needs no place
+	r.send(`{"jsonrpc":"2.0","method":"notifications/x"}`) // a notification takes no place
 	r.say(ask("7", r.secret))
 	r.tokenOf(r.next(), "7")
 	r.send(call(`"one more"`, "deploy", ""))
@@ -126,12 +126,12 @@ func TestACancelledRequestFreesItsPlaceAndKeepsItsID(t *testing.T) {
 	if got := r.received(); len(got) != 2 || got[1] != cancel {
 		t.Errorf("the server got %q", got)
 	}
-	// The state of the first request would be sealed for the second one.
+	// If the id were free now, the state of the first request would be sealed for the second one.
 	r.send(call("1", "destroy", ""))
 	r.expectError("1", invalidRequest)
 	r.say(ask("1", r.secret), `{"jsonrpc":"2.0","method":"y"}`)
 	r.expect(`{"jsonrpc":"2.0","method":"y"}`)
-	r.send(call("1", "destroy", "")) // the late answer came
+	r.send(call("1", "destroy", "")) // now the id is free, because the late answer came
 	r.say(ask("1", r.secret))
 	r.tokenOf(r.next(), "1")
 
@@ -160,7 +160,8 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 		}
 		p.cancel(id)
 	}
-	// From here on a cancelled request keeps its place: what is forgotten could be confused.
+	// No more ids of cancelled requests can be kept, and an id that was forgotten could be confused
+	// with a new one. So from here on, a request keeps its place when it is cancelled.
 	for i := range maxBytes >> 20 {
 		id := fmt.Sprintf(`"%d more"`, i)
 		if err := request(id); err != nil {
@@ -177,7 +178,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 	if p.take("7") != nil {
 		t.Error("a cancelled request has an exchange")
 	}
-	p.cancel(`"0 more"`) // in the place of 7
+	p.cancel(`"0 more"`) // takes the place of 7 among the cancelled requests
 	if err := request("7"); err != nil {
 		t.Error(err)
 	}

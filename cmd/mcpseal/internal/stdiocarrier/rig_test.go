@@ -24,7 +24,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// The test binary is also the server that the tests start.
+// roleVariable is the environment variable that turns the test binary into the server that the tests
+// start, or into a process that this server leaves behind.
 const roleVariable = "STDIOCARRIER_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// obey is a server that does what the notifications test/… of the client say. It answers
-// nothing by itself, except test/report: with all other lines that it got.
+// obey is a server that does what the client's notifications test/… say. By itself it answers only
+// the request test/report: with all other lines that it got since the last report.
 func obey(in io.Reader, out, log io.Writer) int {
 	received, last := [][]byte{}, [][]byte{}
 	stream := bufio.NewReader(in)
@@ -82,18 +83,18 @@ func obey(in io.Reader, out, log io.Writer) int {
 		case "test/end-input":
 			in.(*os.File).Close()
 			fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ended-input"}`)
-			time.Sleep(time.Minute) // the carrier ends it
+			time.Sleep(time.Minute) // the carrier ends this process earlier
 		case "test/hang":
 			signal.Ignore(syscall.SIGTERM)
 			fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"hangs"}`)
-			time.Sleep(time.Minute) // the carrier ends it
+			time.Sleep(time.Minute) // the carrier ends this process earlier
 		case "test/leave-behind":
 			other := exec.Command(os.Args[0], m.Params.Text)
 			other.Env = append(os.Environ(), roleVariable+"=left behind")
 			other.Stdout, other.Stderr = os.Stdout, os.Stderr
 			other.Start()
 		case "test/report":
-			lines, _ := json.Marshal(received) // in base64, because they may have secrets
+			lines, _ := json.Marshal(received) // in base64, because the client must not see the secrets in them
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"lines":%s}}`+"\n", m.ID, lines)
 			received = received[:0]
 		default:
@@ -115,10 +116,10 @@ func stay() int {
 	return 0
 }
 
-// A rig is a client, in front of the carrier, in front of a server.
+// A rig is a client that talks to a server through the carrier.
 type rig struct {
 	t      *testing.T
-	secret string // no text of the server that has it may reach the client
+	secret string // a text in the server's states; it must not reach the client
 	in     *io.PipeWriter
 	lines  chan string
 	log    *safeBuffer
@@ -128,7 +129,7 @@ type rig struct {
 	err    error
 
 	mu  sync.Mutex
-	all bytes.Buffer // what the client got
+	all bytes.Buffer // everything that the client got
 }
 
 type safeBuffer struct {
@@ -159,13 +160,14 @@ func newProxy(t testing.TB, config mcpseal.Config) *proxy.Proxy {
 	return p
 }
 
-// beServer lets the command os.Args[0] be the server.
+// beServer makes the command os.Args[0], which is this test binary, act as the server.
 func beServer(t *testing.T) {
 	t.Setenv(roleVariable, "server")
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // the race detector waits a second at each exit
 }
 
-// patient is long enough for a busy machine. Tests in which a time must pass use less.
+// patient has times that are long enough for a busy machine. Tests in which such a time must pass
+// use shorter ones.
 var patient = patience{answers: 30 * time.Second, grace: 10 * time.Second}
 
 func connect(t *testing.T) *rig { return connectWith(t, mcpseal.Config{}, patient) }
@@ -299,17 +301,17 @@ func (r *rig) wait() (code int, err error) {
 	return r.code, r.err
 }
 
-// ask returns an answer of the server that asks, with a state.
+// ask returns an answer with which the server asks the user a question. It has the given state.
 func ask(id, state string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"input_required","requestState":"` + state + `","inputRequests":{"sure":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 }
 
-// call returns a call of a tool.
+// call returns a call of a tool. The parameter more is "", or a comma and further params.
 func call(id, tool, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"env":"staging"}` + more + `}}`
 }
 
-// tokenOf returns the state or the cursor of an answer that the client got.
+// tokenOf returns the token in an answer that the client got, which is its state or its cursor.
 func (r *rig) tokenOf(line, id string) string {
 	r.t.Helper()
 	var m struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// expectFailures reads the errors for some requests, in any order.
+// expectFailures reads one error for each of these ids, in any order.
 func (r *rig) expectFailures(ids ...string) {
 	r.t.Helper()
 	var want, got []string
@@ -38,7 +38,7 @@ func TestTheExitCodeOfTheServerIsReturnedAndItsRequestsAreAnswered(t *testing.T)
 		r.send(call("1", "deploy", ""))
 		r.send(call(`"two"`, "deploy", ""))
 		r.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
-		r.say(ask("1", r.secret), `{"jsonrpc":"2.0","id":3,"result":{"nextCursor":"`+r.secret) // in the middle of a line
+		r.say(ask("1", r.secret), `{"jsonrpc":"2.0","id":3,"result":{"nextCursor":"`+r.secret) // the answer to 3 is cut off
 		r.order("exit", map[string]any{"count": code})
 		r.tokenOf(r.next(), "1")
 		r.expectFailures(`"two"`, "3")
@@ -86,7 +86,7 @@ func TestTheLastLineNeedsNoLineEnd(t *testing.T) {
 	r.expect(`{"jsonrpc":"2.0","id":1,"result":{"lines":[]}}`)
 }
 
-// brief is for tests in which a server does not end by itself.
+// brief has short times, for tests in which a server does not end by itself.
 var brief = patience{answers: 50 * time.Millisecond, grace: 50 * time.Millisecond}
 
 func TestAServerThatDoesNotEndIsEnded(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAProcessThatTheServerLeftBehindDoesNotHoldTheCarrier(t *testing.T) {
 	}
 	r := connectWith(t, mcpseal.Config{}, patience{answers: time.Minute, grace: 200 * time.Millisecond})
 	connection := r.leaveBehind()
-	defer connection.Close() // it ends the process
+	defer connection.Close() // ends the process that the server left behind
 	r.send(call("1", "deploy", ""))
 	r.order("exit", map[string]any{"count": 4})
 	r.expectFailures("1")
@@ -213,6 +213,8 @@ func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
 	}
 }
 
+// TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold checks that the carrier ends when its
+// context ends, although a write to the client blocks.
 func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
 	for name, then := range map[string]string{
 		"the server runs":      "",
@@ -227,7 +229,7 @@ func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
 			release := make(chan struct{})
 			defer close(release)
 			stuck := writerFunc(func([]byte) (int, error) {
-				time.AfterFunc(300*time.Millisecond, cancel) // mostly after the server's end
+				time.AfterFunc(300*time.Millisecond, cancel) // by then, a server that exits has usually ended
 				<-release
 				return 0, io.ErrClosedPipe
 			})
