@@ -171,7 +171,9 @@ func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
 func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithTaskCapabilities(true, true, true))
-	ask := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return question().ToolResult(), nil }
+	ask := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return question().ToolResult(), nil
+	}
 	srv.AddTool(mcp.NewTool("own", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		srv.AddTool(mcp.NewTool("own"), ask)
 		return ask(ctx, req)
