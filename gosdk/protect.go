@@ -244,8 +244,8 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 	}
 }
 
-// catches reports whether a message is the ping that pair sends. The sending middleware
-// does not pass that ping on to the client.
+// catches reports whether a message is the ping that the function pair sends. The sending
+// middleware does not pass this ping on to the client.
 func (p *Protection) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }

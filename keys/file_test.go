@@ -219,7 +219,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
 	}
-	// If New fails for another reason, the TTL of that boundary does not count.
+	// A boundary that New refuses because of its formats is never used, so its TTL does not count.
 	broken := config
 	broken.AlsoOpen = []mcpseal.Accepted{{}}
 	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})

@@ -104,7 +104,7 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	var why error   // why an attack could not be tried; with several such attacks, why the first could not
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // otherwise the demo has failed already, so it does not wait
+		if !broken { // a demo that has failed already does not wait
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}

@@ -116,8 +116,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no makes an error with exit code 1, which means that the answer is no. If the command could
-// not find the answer, use the function failed instead.
+// no returns an error with exit code 1: the command has found an answer, and it is "no". For a
+// command that could not find an answer, use the function failed.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 var shapes = []string{"middleware", "handler"}
 
-// start serves two replicas. They share only the drive, the keys and the store, as the replicas of
-// a fleet share files and Redis, so each might as well be a process of its own.
+// start serves two replicas. They share only the drive, the keys and the store. The replicas of a
+// fleet share their files, their keys and a Redis in the same way.
 func start(t testing.TB, newReplica func(*drive) (http.Handler, error)) attacks.Fleet {
 	t.Helper()
 	drive := newDrive()

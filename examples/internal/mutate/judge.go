@@ -211,8 +211,8 @@ func (j *judge) checkMessage(text json.RawMessage) (isResult bool, err error) {
 }
 
 // checkTexts checks every string in a decoded message. A string must not contain a secret, and
-// a state or a cursor must be sealed. If the value is in an object, the parameter member is its
-// name there; otherwise it is "".
+// a state or a cursor must be sealed. If the value is a member of an object, the parameter
+// member has the name of this member; otherwise it is "".
 func (j *judge) checkTexts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:
