@@ -30,6 +30,9 @@ import (
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
+const errCleared = mcpseal.PlainError("a hook or middleware passed on a call with Params.RawArguments, but Params.Arguments is nil: " +
+	"set both, or set Arguments to an empty map to remove the arguments")
+
 const errCalled = mcpseal.PlainError("a handler called the handler of a paged tool with Params.Arguments and Params.RawArguments that disagree: " +
 	"change both, or call it with a new request that has Arguments alone")
 
@@ -51,7 +54,10 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	if sameRaw && sameValue {
 		return nil
 	}
-	if value == nil && len(raw) > 0 && !sameRaw { // a new request with RawArguments alone
+	if members, isMap := value.(map[string]any); len(raw) > 0 && (value == nil || isMap && members == nil) {
+		if sameRaw {
+			return errCleared // was Arguments cleared, or RawArguments put into a new request?
+		}
 		var decoded any
 		if json.Unmarshal(raw, &decoded) != nil {
 			return errDisagree

@@ -141,7 +141,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		of.State = c.state
 	}
 	c.kept = i.keepAnswers(ctx, &of.Round, c)
-	c.task = runsAsTask(ctx, c.target, c.task) // before the handler runs, which may remove its tool
+	c.task = c.arrived != nil && c.arrived.IsTask || runsAsTask(ctx, c.target, c.task) // before the handler runs, which may remove its tool
 	if result, err = handler(of); err != nil {
 		return none, err
 	}

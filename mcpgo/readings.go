@@ -77,10 +77,10 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 }
 
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
-// the client. For errDisagree, errCalled, errLost, errRenamed and errRepeated, that is an internal error,
+// the client. For errDisagree, errCleared, errCalled, errLost, errRenamed and errRepeated, that is an internal error,
 // because only the author of the server can have caused them.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
-	if why == errDisagree || why == errCalled || why == errLost || why == errRenamed || why == errRepeated {
+	if why == errDisagree || why == errCleared || why == errCalled || why == errLost || why == errRenamed || why == errRepeated {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
 	}
 	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())

@@ -714,3 +714,32 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"report","arguments":{"limit":2}`))
 	has(t, l, "a handler called the handler of a paged tool with Params.Arguments and Params.RawArguments that disagree")
 }
+
+// TestArgumentsAreNeverClearedByAccident has a hook or middleware that passes on the text of the
+// arguments, but not their decoded form. Nobody knows whether it wanted to remove them.
+func TestArgumentsAreNeverClearedByAccident(t *testing.T) {
+	for name, nothing := range map[string]any{"nil": nil, "a nil map": map[string]any(nil)} {
+		anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				req.Params.Arguments = nothing
+				return next(ctx, req)
+			}
+		}
+		hooks := new(server.Hooks)
+		hooks.AddBeforeCallTool(func(_ context.Context, _ any, r *mcp.CallToolRequest) { r.Params.Arguments = nothing })
+		for where, option := range map[string]server.ServerOption{"middleware": server.WithToolHandlerMiddleware(anew), "hook": server.WithHooks(hooks)} {
+			l := new(log)
+			srv, alice := paged(t, l, nil, option), as(t.Context(), "alice")
+			isInternal(t, send(alice, t, srv, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
+			has(t, l, "but Params.Arguments is nil")
+			if r := send(alice, t, srv, "tools/call", `"name":"search"`); r.Error != nil || r.Result.IsError {
+				t.Errorf("%s in a %s, without arguments: %s", name, where, r.raw)
+			}
+		}
+		l := new(log)
+		inner := paged(t, l, nil)
+		inner.Use(anew)
+		isInternal(t, send(as(t.Context(), "alice"), t, inner, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
+		has(t, l, "but Params.Arguments is nil")
+	}
+}

@@ -183,3 +183,22 @@ func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 	}
 	has(t, l, "a tool that runs as a task cannot ask")
 }
+
+// TestATaskThatMiddlewareHidesCannotAsk has middleware that takes out of a request that the call
+// runs as a task.
+func TestATaskThatMiddlewareHidesCannotAsk(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.Params.Task = nil
+			return next(ctx, req)
+		}
+	}))
+	srv.AddTool(mcp.NewTool("both", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return question().ToolResult(), nil
+	})
+	if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{}`); !strings.Contains(r.raw, "Internal error") {
+		t.Errorf("got %s", r.raw)
+	}
+	has(t, l, "a tool that runs as a task cannot ask")
+}
