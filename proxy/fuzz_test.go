@@ -317,8 +317,8 @@ func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	return out.String()
 }
 
-// deep reports whether a value is nested too deeply for the proxy, or may have an exponent that
-// is too long for it.
+// deep reports whether a value is nested too deeply for the proxy, or may have a number or an
+// exponent that is too long for it.
 func deep(value string) bool {
 	depth, most, digits := 0, 0, 0
 	for _, c := range value {
@@ -332,7 +332,7 @@ func deep(value string) bool {
 		if digits++; c < '0' || c > '9' {
 			digits = 0
 		}
-		if digits > 18 && strings.ContainsAny(value, "eE") {
+		if digits > 18 && strings.ContainsAny(value, "eE") || digits > 300 && strings.Contains(value, ".") {
 			return true
 		}
 	}
