@@ -272,6 +272,7 @@ func forgetTaskLater(ctx context.Context, isTaskTool bool) {
 		forgetTask(key)
 	} else if a := arrivalOf(ctx); a != nil {
 		a.Timeout = time.AfterFunc(taskTimeout, func() { dropTexts(key) })
+		a.DropDecoded() // it may take many times the memory of the texts
 		dropOldTasks(key, len(a.Sent)+len(a.Settled))
 	}
 }

@@ -280,10 +280,14 @@ const notJSON = "!"
 // the handlers of task tools without any middleware, so nothing would check the state and
 // the answers.
 func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
-	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || !runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
+	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || req.Params.Task == nil {
 		return
 	}
 	if i := installed(ctx); i != nil {
+		if !runsAsTask(ctx, req.Params.Name, true) {
+			req.Params.Task = nil // otherwise mcp-go would run a task tool that takes the place of this tool after this check
+			return
+		}
 		req.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{}
 		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", mcpseal.PlainText(req.Params.Name))
 	}

@@ -136,10 +136,30 @@ func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
 	}
 }
 
+// TestAToolThatBecomesATaskToolGetsNoForgedState has a tool of a session that hides a task tool of
+// the same name. The session loses its tool after our hook has looked at it, and before mcp-go
+// chooses the tool. A client can do this: it ends its session during the call.
+func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
+	srv, got := protected(t, new(log), server.WithTaskCapabilities(true, true, true)), ""
+	session := &ownTools{tools: map[string]server.ServerTool{"own": {Tool: mcp.NewTool("own"), Handler: srv.GetTool("echo").Handler}}}
+	srv.AddTaskTool(mcp.NewTool("own", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+		got = answered(req.Params.RequestState, req.Params.InputResponses)
+		return &mcp.CreateTaskResult{}, nil
+	})
+	ctx := srv.WithContext(as(t.Context(), "alice"), session)
+	session.isForgetful = true
+	r := send(ctx, t, srv, "tools/call", `"name":"own","task":{},"requestState":"forged","inputResponses":{"ok":{"action":"accept"}}`)
+	if r.Error == nil || got != "" {
+		t.Errorf("the task tool got %s: %s", got, r.raw)
+	}
+}
+
 // TestTasksThatNeverRunHoldLittleMemory uses middleware that refuses every task. So our
 // middleware never runs, and nothing tells when the arguments of a task are no longer needed.
 func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
-	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(server.ToolHandlerFunc) server.ToolHandlerFunc {
+	hooks := new(server.Hooks) // with a hook, arguments are decoded
+	hooks.AddOnSuccess(func(context.Context, any, mcp.MCPMethod, any, any) {})
+	srv := protected(t, new(log), server.WithHooks(hooks), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, errors.New("sign in first")
 		}
@@ -154,14 +174,19 @@ func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int(m.HeapAlloc)
 	}
-	const size, calls = 256 << 10, 80
-	defer mcpgo.LimitTaskTexts(4 * size)()
-	before := inUse()
-	for range calls {
-		result(as(t.Context(), "alice"), t, srv, `"name":"report","task":{},"arguments":{"x":"`+strings.Repeat("a", size)+`"}`)
-	}
-	if held := inUse() - before; held > calls*size/2 {
-		t.Errorf("%d calls with arguments of %d KiB hold %d KiB", calls, size>>10, held>>10)
+	const size, calls, limit = 128 << 10, 80, 1 << 20
+	defer mcpgo.LimitTaskTexts(limit)()
+	for name, arguments := range map[string]string{
+		"one long text":      `{"x":"` + strings.Repeat("a", size) + `"}`,
+		"many small objects": `{"x":[{}` + strings.Repeat(`,{"":0}`, size/7) + `]}`,
+	} {
+		before := inUse()
+		for range calls {
+			result(as(t.Context(), "alice"), t, srv, `"name":"report","task":{},"arguments":`+arguments)
+		}
+		if held := inUse() - before; held > 4*limit {
+			t.Errorf("%s: %d calls with arguments of %d KiB hold %d KiB", name, calls, size>>10, held>>10)
+		}
 	}
 	runtime.KeepAlive(srv)
 }

@@ -223,10 +223,17 @@ func TestTypedToolsAreProtected(t *testing.T) {
 // ownTools is a session with tools of its own.
 type ownTools struct {
 	server.ClientSession
-	tools map[string]server.ServerTool
+	tools       map[string]server.ServerTool
+	isForgetful bool // true if the session loses its tools when somebody has looked at them
 }
 
-func (o *ownTools) GetSessionTools() map[string]server.ServerTool      { return o.tools }
+func (o *ownTools) GetSessionTools() (tools map[string]server.ServerTool) {
+	if tools = o.tools; o.isForgetful {
+		o.tools = nil
+	}
+	return tools
+}
+
 func (o *ownTools) SetSessionTools(tools map[string]server.ServerTool) { o.tools = tools }
 func (o *ownTools) SessionID() string                                  { return "own" }
 func (o *ownTools) Initialized() bool                                  { return true }

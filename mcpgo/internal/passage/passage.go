@@ -61,6 +61,9 @@ func (a *Arguments) Decoded() any {
 	return a.decoded
 }
 
+// DropDecoded frees the memory of the decoded value. Decoded decodes it anew.
+func (a *Arguments) DropDecoded() { a.isDecoded, a.decoded = false, nil }
+
 type key struct{}
 
 // Value returns c for the key that the function From uses, so that From finds the call.
