@@ -27,7 +27,7 @@ type call struct {
 	others         any               // arguments that came without JSON text, shared with the handler
 	token          string
 	answers        mcp.InputResponses
-	task           bool               // true if the client wants the call to run as a task; from when the handler runs: true if it does
+	task           bool               // true if the call runs as a task: see decideTask
 	arrived        *passage.Arguments // how a tool's arguments arrived; nil if nobody needs to know
 
 	older bool // true if the client's protocol revision has no multi round-trip requests

@@ -243,7 +243,7 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 // beforeCall removes from a call what mcp-go must not read before our middleware runs. It
 // also settles the arguments, if other hooks have changed them.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-	stripTask(ctx, req)
+	decideTask(ctx, req)
 	// mcp-go may check arguments of any length against a schema, and repeat them in its
 	// error. So arguments that are too long for their paged tool are removed first.
 	i := installed(ctx)
@@ -255,7 +255,7 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if i.outer || i.othersSeeCalls() {
 		if a = arrivalOf(ctx); a != nil {
 			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, even if outer middleware changes the name
-			if a.IsTask = runsAsTask(ctx, req.Params.Name, req.Params.Task != nil); a.IsTask {
+			if a.IsTask = req.Params.Task != nil; a.IsTask {
 				defer forgetTaskLater(ctx, toolOf(ctx, req.Params.Name) == nil)
 			}
 		}
@@ -276,30 +276,28 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 // RawArguments were replaced with it, and no token can be sealed for it.
 const notJSON = "!"
 
-// stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
-// the handlers of task tools without any middleware, so nothing would check the state and
-// the answers.
-func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
-	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || req.Params.Task == nil {
+// decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil, so that
+// mcp-go cannot decide otherwise: before mcp-go looks for the tool, another tool may take its
+// place. If the call runs as a task, decideTask removes its state and its answers: mcp-go calls
+// the handlers of task tools without any middleware, so nothing would check them.
+func decideTask(ctx context.Context, req *mcp.CallToolRequest) {
+	i := installed(ctx)
+	if i == nil || req.Params.Task == nil {
 		return
 	}
-	if i := installed(ctx); i != nil {
-		if !runsAsTask(ctx, req.Params.Name, true) {
-			req.Params.Task = nil // otherwise mcp-go would run a task tool that takes the place of this tool after this check
-			return
-		}
+	if !supportsTasks(ctx, req.Params.Name) {
+		req.Params.Task = nil
+		return
+	}
+	if req.Params.RequestState != "" || len(req.Params.InputResponses) > 0 {
 		req.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{}
 		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", mcpseal.PlainText(req.Params.Name))
 	}
 }
 
-// runsAsTask reports whether mcp-go may run a call as a task. The parameter wanted says
-// whether the client asked for a task. For an ordinary tool that does not support tasks,
-// mcp-go ignores this wish, so runsAsTask returns false.
-func runsAsTask(ctx context.Context, name string, wanted bool) bool {
-	if !wanted {
-		return false
-	}
+// supportsTasks reports whether mcp-go runs a call of a tool as a task if the client asks for
+// that. For an ordinary tool that does not support tasks, mcp-go ignores this wish.
+func supportsTasks(ctx context.Context, name string) bool {
 	tool := toolOf(ctx, name)
 	if tool == nil {
 		return true

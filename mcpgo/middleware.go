@@ -141,7 +141,6 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		of.State = c.state
 	}
 	c.kept = i.keepAnswers(ctx, &of.Round, c)
-	c.task = c.arrived != nil && c.arrived.IsTask || runsAsTask(ctx, c.target, c.task) // before the handler runs, which may remove its tool
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
@@ -167,7 +166,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 
 // seal seals the state and the questions of a result, and returns the token.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
-	if c.task {
+	if c.task || c.arrived != nil && c.arrived.IsTask { // middleware from before Protect may have changed the request
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	if err := checkWritableBeside(result); err != nil {

@@ -154,6 +154,20 @@ func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
 	}
 }
 
+// TestACallThatIsNoTaskDoesNotBecomeOne has a tool of a session that hides a tool with task support
+// of the same name. The session loses its tool after our hook has looked at it. If mcp-go then ran
+// the call as a task, nothing would forget the arguments of this task.
+func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
+	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true))
+	echo := srv.GetTool("echo").Handler
+	srv.AddTool(mcp.NewTool("own", mcp.WithTaskSupport(mcp.TaskSupportOptional)), echo)
+	session := &ownTools{tools: map[string]server.ServerTool{"own": {Tool: mcp.NewTool("own"), Handler: echo}}, isForgetful: true}
+	r := send(srv.WithContext(as(t.Context(), "alice"), session), t, srv, "tools/call", `"name":"own","task":{}`)
+	if r.Error != nil || r.Result.Task.TaskId != "" {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
 // TestTasksThatNeverRunHoldLittleMemory uses middleware that refuses every task. So our
 // middleware never runs, and nothing tells when the arguments of a task are no longer needed.
 func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
