@@ -54,8 +54,11 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	if sameRaw && sameValue {
 		return nil
 	}
-	if members, isMap := value.(map[string]any); len(raw) > 0 && (value == nil || isMap && members == nil) {
-		if sameRaw {
+	if len(raw) > 0 && isNull(value) {
+		if sameRaw && a.Decoded() == nil {
+			return nil // the client sent null
+		}
+		if sameRaw || meanSame(raw, a.Settled) {
 			return errCleared // was Arguments cleared, or RawArguments put into a new request?
 		}
 		var decoded any
@@ -93,6 +96,20 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	}
 	a.Settle(params.RawArguments)
 	return nil
+}
+
+// isNull reports whether the JSON of a value is null, because the value is a nil of any type.
+func isNull(value any) bool {
+	if text, ok := value.(json.RawMessage); ok {
+		return len(text) == 0 || string(bytes.TrimSpace(text)) == "null"
+	}
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Map, reflect.Slice, reflect.Pointer:
+		return v.IsNil()
+	}
+	return false
 }
 
 // settleUnknown does the same as settle, for a call whose original arguments are not
@@ -255,8 +272,9 @@ func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any
 	}
 	sent := bytes.Clone(req.Params.RawArguments)
 	key := weak.Make(info)
-	arrivals.Store(key, &passage.Arguments{Sent: sent, Settled: sent})
-	runtime.AddCleanup(info, removeArrival, key)
+	if _, known := arrivals.LoadOrStore(key, &passage.Arguments{Sent: sent, Settled: sent}); !known { // a hook of the author may call this one again
+		runtime.AddCleanup(info, removeArrival, key)
+	}
 }
 
 // taskTimeout is how long the arguments of a task are kept at most. Middleware from before

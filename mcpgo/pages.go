@@ -167,7 +167,15 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	// The user is the one in the context that the middleware got. Inner middleware, or the
 	// handler of another tool, may have put another user into ctx.
 	arrived := passage.From(ctx).Context
-	caller := func(context.Context) (string, error) { return t.p.principal(arrived) }
+	caller := func(context.Context) (string, error) {
+		user, err := t.p.principal(arrived)
+		if user == "" && err == nil {
+			if inner, err := t.p.principal(ctx); inner != "" || err != nil {
+				return "", errInnerUser
+			}
+		}
+		return user, err
+	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
 		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: caller,
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
@@ -219,6 +227,9 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 	}
 	return in, bound, token, nil
 }
+
+const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find one before: " +
+	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
 var (
 	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code

@@ -267,3 +267,23 @@ func TestACursorIsForTheUserWhoCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestACursorIsNotBoundToNobodyInSilence has middleware from after Protect that puts the user into
+// the context. So nobody is known when the call arrives.
+func TestACursorIsNotBoundToNobodyInSilence(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1")
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, AllowAnonymous: true, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(_ context.Context, _ mcp.CallToolRequest, _ search, after *int) ([]row, *int, error) {
+		return []row{{N: 1}}, new(int), nil
+	}, nil)
+	srv.Use(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return next(as(ctx, "alice"), req)
+		}
+	})
+	if _, r := page(t.Context(), t, srv, `{}`); r.Error == nil {
+		t.Errorf("got %s", r.raw)
+	}
+	has(t, l, "middleware that was added after Protect put the user into the context")
+}

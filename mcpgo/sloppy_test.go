@@ -718,7 +718,10 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 // TestArgumentsAreNeverClearedByAccident has a hook or middleware that passes on the text of the
 // arguments, but not their decoded form. Nobody knows whether it wanted to remove them.
 func TestArgumentsAreNeverClearedByAccident(t *testing.T) {
-	for name, nothing := range map[string]any{"nil": nil, "a nil map": map[string]any(nil)} {
+	for name, nothing := range map[string]any{
+		"nil": nil, "a nil map": map[string]any(nil), "another nil map": map[string]string(nil), "a nil slice": []any(nil), "a nil pointer": (*filter)(nil),
+		"no text": json.RawMessage(nil), "the text null": json.RawMessage(" null"),
+	} {
 		anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				req.Params.Arguments = nothing
@@ -732,8 +735,10 @@ func TestArgumentsAreNeverClearedByAccident(t *testing.T) {
 			srv, alice := paged(t, l, nil, option), as(t.Context(), "alice")
 			isInternal(t, send(alice, t, srv, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
 			has(t, l, "but Params.Arguments is nil")
-			if r := send(alice, t, srv, "tools/call", `"name":"search"`); r.Error != nil || r.Result.IsError {
-				t.Errorf("%s in a %s, without arguments: %s", name, where, r.raw)
+			for _, none := range []string{`"name":"search"`, `"name":"search","arguments":null`} {
+				if r := send(alice, t, srv, "tools/call", none); r.Error != nil || r.Result.IsError {
+					t.Errorf("%s in a %s, %s: %s", name, where, none, r.raw)
+				}
 			}
 		}
 		l := new(log)
@@ -741,5 +746,48 @@ func TestArgumentsAreNeverClearedByAccident(t *testing.T) {
 		inner.Use(anew)
 		isInternal(t, send(as(t.Context(), "alice"), t, inner, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
 		has(t, l, "but Params.Arguments is nil")
+	}
+}
+
+// TestEnforcedArgumentsAreNotLostToTheirText has middleware that sets an argument, and then
+// middleware that makes a new request from the text of the arguments alone.
+func TestEnforcedArgumentsAreNotLostToTheirText(t *testing.T) {
+	enforce := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
+			return next(ctx, req)
+		}
+	}
+	anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			text := append(json.RawMessage(" "), req.Params.RawArguments...)
+			return next(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: req.Params.Name, RawArguments: text}})
+		}
+	}
+	outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(enforce), server.WithToolHandlerMiddleware(anew)), paged(t, new(log), nil)
+	inner.Use(enforce, anew)
+	for _, srv := range []*server.MCPServer{outer, inner} {
+		isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"evil"}}`))
+	}
+}
+
+// TestAHookThatCallsOursLosesNoChange has a hook that sets an argument, and then a hook that calls
+// the hooks of another protected server.
+func TestAHookThatCallsOursLosesNoChange(t *testing.T) {
+	others := protected(t, new(log)).GetHooks().OnBeforeAny
+	hooks := new(server.Hooks)
+	hooks.AddBeforeAny(func(_ context.Context, _ any, _ mcp.MCPMethod, message any) {
+		if r, ok := message.(*mcp.CallToolRequest); ok {
+			r.Params.RawArguments = json.RawMessage(`{"filter":{"tenant":"own"}}`)
+		}
+	})
+	hooks.AddBeforeAny(func(ctx context.Context, id any, method mcp.MCPMethod, message any) {
+		for _, hook := range others {
+			hook(ctx, id, method, message)
+		}
+	})
+	srv := paged(t, new(log), nil, server.WithHooks(hooks))
+	if p, r := page(as(t.Context(), "alice"), t, srv, `{"filter":{"tenant":"evil"}}`); len(p.Items) == 0 || p.Items[0].Tenant != "own" {
+		t.Errorf("got %s", r.raw)
 	}
 }
