@@ -50,22 +50,15 @@ const errRepeated = mcpseal.PlainError("middleware from before Protect ran a tas
 // hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	raw, value := params.RawArguments, params.Arguments
+	if isNull(value) {
+		value = nil
+	}
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
 	if sameRaw && sameValue {
 		return nil
 	}
-	if len(raw) > 0 && isNull(value) {
-		if sameRaw && a.Decoded() == nil {
-			return nil // the client sent null
-		}
-		if sameRaw || meanSame(raw, a.Settled) {
-			return errCleared // was Arguments cleared, or RawArguments put into a new request?
-		}
-		var decoded any
-		if json.Unmarshal(raw, &decoded) != nil {
-			return errDisagree
-		}
-		value, params.Arguments = decoded, decoded
+	if value == nil && !sameValue && len(raw) > 0 {
+		return errCleared // was Arguments cleared, or RawArguments put into a new request?
 	}
 	if !sameRaw && !sameValue { // whoever copies a request through JSON spells RawArguments in another way
 		sameRaw = len(raw) > 0 && meanSame(raw, a.Settled)

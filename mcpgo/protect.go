@@ -131,7 +131,10 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // field is changed too. The token is bound to the arguments that the client sent and to
 // those that the handler gets, so the change must be the same in every round. If these
 // two texts differ, they may have at most Config.MaxArguments bytes together. If both
-// fields are changed and they disagree, the call fails, and the log says why. Middleware
+// fields are changed and they disagree, or if Arguments is nil beside RawArguments, the call
+// fails, and the log says why. If two hooks, or two such middlewares, run one after the
+// other, the first must change both fields, or the second may not see the change and undo
+// it: mcp-go's BindArguments and a copy through JSON read RawArguments. Middleware
 // that is added after Protect must itself change both fields, except for a tool of
 // [AddPagedTool].
 //

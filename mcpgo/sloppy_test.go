@@ -1,6 +1,7 @@
 package mcpgo_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -680,12 +681,12 @@ func TestAResultOfAnOlderClientMayBeSentToAnother(t *testing.T) {
 	}
 }
 
-// TestAPagedToolReadsARequestWithOneFormOfArguments has middleware that calls a paged tool with a
-// new request. The request has its arguments only as text, or only decoded.
-func TestAPagedToolReadsARequestWithOneFormOfArguments(t *testing.T) {
+// TestAPagedToolReadsARequestWithDecodedArgumentsAlone has middleware that calls a paged tool with a
+// new request. The request has its arguments only decoded.
+func TestAPagedToolReadsARequestWithDecodedArgumentsAlone(t *testing.T) {
 	for name, params := range map[string]mcp.CallToolParams{
-		"text":    {Name: "search", RawArguments: json.RawMessage(`{"limit":1}`)},
-		"decoded": {Name: "search", Arguments: map[string]any{"limit": 1}},
+		"a map":      {Name: "search", Arguments: map[string]any{"limit": 1}},
+		"JSON alone": {Name: "search", Arguments: json.RawMessage(`{"limit":1}`)},
 	} {
 		anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -760,14 +761,16 @@ func TestEnforcedArgumentsAreNotLostToTheirText(t *testing.T) {
 	}
 	anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			text := append(json.RawMessage(" "), req.Params.RawArguments...)
+			text := bytes.Replace(append(json.RawMessage(" "), req.Params.RawArguments...), []byte(`"debug":1,`), nil, 1)
 			return next(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: req.Params.Name, RawArguments: text}})
 		}
 	}
 	outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(enforce), server.WithToolHandlerMiddleware(anew)), paged(t, new(log), nil)
 	inner.Use(enforce, anew)
 	for _, srv := range []*server.MCPServer{outer, inner} {
-		isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"evil"}}`))
+		for _, arguments := range []string{`{"filter":{"tenant":"evil"}}`, `{"debug":1,"filter":{"tenant":"evil"}}`} {
+			isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":`+arguments))
+		}
 	}
 }
 
