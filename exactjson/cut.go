@@ -12,13 +12,13 @@ import (
 // JSON object. It returns the rest of the text, and the string. The string is "" if the
 // member is missing or null. If the text is not an object, Cut returns it unchanged. Use
 // Cut to take the cursor out of a tool's arguments before you use them: the schema has no
-// rules for the cursor, limits of length do not count it, and the next cursor is not bound
+// rules for the cursor, a length limit does not count it, and the next cursor is not bound
 // to it.
 //
 // Cut builds no Go value from the rest, so you can refuse the rest for its length before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
 // occurs twice or is not a string. Cut does not remove a member whose name differs from
-// the given name in upper and lower case: see [Names].
+// the given name only in upper and lower case: see [Names].
 func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if len(text) == 0 {
 		return text, "", nil

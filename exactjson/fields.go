@@ -22,9 +22,9 @@ type Field struct {
 }
 
 // Fields returns the fields of the struct type t that encoding/json fills. The keys of the
-// map are their exact names in JSON. The map also has each name for which encoding/json
-// fills no field, because several fields share it; its Field has a nil Type. Use Fields to
-// compare a type with a schema. It returns nil if t is not a struct.
+// map are the exact names of the fields in JSON. The map also has each name for which
+// encoding/json fills no field, because several fields share it; its Field has a nil Type.
+// Use Fields to compare a type with a schema. It returns nil if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -112,7 +112,7 @@ func dominantField(rivals []Field) Field {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of the struct s to the map found. If twice is true, s is
+// scanStruct adds the fields of the struct s to the parameter found. If twice is true, s is
 // embedded more than once, and each field is added twice, which makes it ambiguous.
 // scanStruct returns the structs embedded in s, whose fields are promoted.
 func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field) {

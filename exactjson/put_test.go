@@ -55,7 +55,8 @@ var embeddedTypes = []reflect.Type{
 	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
 }
 
-// oddTag is a tag that encoding/json ignores, or empty if encoding/json does not ignore it.
+// oddTag is a struct tag that encoding/json ignores. It is empty in a build whose encoding/json uses
+// this tag.
 var oddTag = func() string {
 	const odd = `json:"d\"x"`
 	field := reflect.StructField{Name: "F0", Type: reflect.TypeFor[int](), Tag: odd}
@@ -224,7 +225,7 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether given has everything that got has, with the same values.
+// agree reports whether everything in got is also in given, with the same values.
 func agree(got, given any) bool {
 	switch g := got.(type) {
 	case *big.Rat:

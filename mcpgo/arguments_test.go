@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
@@ -142,118 +144,179 @@ func enforced(name, value string) map[string]changeFunc {
 	}
 }
 
-// forms returns one member of the arguments in the three ways in which a handler can read it:
-// decoded, through BindArguments, and from RawArguments.
-func forms(req mcp.CallToolRequest, name string) string {
-	var bound, raw map[string]any
-	if err := req.BindArguments(&bound); err != nil {
-		return err.Error()
-	}
-	text, _ := req.GetRawArguments().(json.RawMessage)
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return err.Error()
-	}
-	return jsonText(req.GetArguments()[name]) + " " + jsonText(bound[name]) + " " + jsonText(raw[name])
-}
-
-// A handler may read its arguments decoded or as text.
-func TestAHandlerReadsEnforcedArgumentsInEitherForm(t *testing.T) {
+// The adapter leaves both forms as the author's hooks and middleware made them.
+func TestTheAdapterChangesNoArguments(t *testing.T) {
 	for place, option := range places {
 		for how, change := range enforced("tenant", `"own"`) {
-			t.Run(place+" changes "+how, func(t *testing.T) {
-				l := new(log)
-				srv := protected(t, l, server.WithElicitation(), option(change))
-				var seen []string
-				srv.AddTool(mcp.NewTool("wipe"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					seen = append(seen, forms(req, "tenant"))
-					if req.Params.RequestState == "" {
-						return question().ToolResult(), nil
-					}
-					return mcp.NewToolResultText("done"), nil
-				})
-				for _, arguments := range []string{`,"arguments":{"tenant":"another's","id":1}`, `,"arguments":{}`, `,"arguments":null`, ``} {
-					seen = nil
-					if r := older(t, srv, `"name":"wipe"`+arguments); r.text() != "done" {
-						t.Errorf("%s: %s\n%s", arguments, r.raw, l)
-					}
-					alice := as(t.Context(), "alice")
-					asked := send(alice, t, srv, "tools/call", `"name":"wipe"`+arguments)
-					if r := send(alice, t, srv, "tools/call", `"name":"wipe"`+arguments+`,"requestState":`+quote(asked.Result.RequestState)); r.text() != "done" {
-						t.Errorf("%s: %s\n%s", arguments, r.raw, l)
-					}
-					want := strings.Repeat(`"own" "own" "own",`, 4)
-					if got := strings.Join(seen, ",") + ","; got != want {
-						t.Errorf("%s: the handler read %s", arguments, got)
+			var made, got mcp.CallToolParams
+			srv := protected(t, new(log), server.WithElicitation(), option(func(ctx context.Context, req *mcp.CallToolRequest) {
+				change(ctx, req)
+				made = req.Params
+			}))
+			srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				got = req.Params
+				return mcp.NewToolResultText("done"), nil
+			})
+			for _, arguments := range []string{`,"arguments":{ "tenant":"another's", "b":1e0 }`, `,"arguments":{"a":1,"a":2,"A":3}`, `,"arguments":null`, ``} {
+				for _, r := range []reply{send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read"`+arguments), older(t, srv, `"name":"read"`+arguments)} {
+					if r.text() != "done" || !reflect.DeepEqual(got.Arguments, made.Arguments) || string(got.RawArguments) != string(made.RawArguments) {
+						t.Errorf("%s changes %s, %s: the handler got %v and %s: %s", place, how, arguments, got.Arguments, got.RawArguments, r.raw)
 					}
 				}
-			})
+			}
 		}
 	}
 }
 
-// pagedForms returns a server with a paged tool. The tool returns its argument filter as forms
-// reads it. If the parameter inner is not nil, middleware that is added after Protect applies this
-// change.
-func pagedForms(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
-	t.Helper()
-	srv := server.NewMCPServer("test", "1", options...)
-	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
-	if inner != nil {
-		srv.Use(asMiddleware(inner))
-	}
-	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(_ context.Context, req mcp.CallToolRequest, in search, after *int) ([]row, *int, error) {
-		return []row{{Tenant: fmt.Sprint(in.Filter.Tenant, " ", forms(req, "filter")), ID: in.ID}}, new(int), nil
-	}, nil)
-	return srv
-}
+type envKey struct{}
 
-func TestAPagedToolGetsWhatAHookOrMiddlewareEnforces(t *testing.T) {
-	const own = `own {"tenant":"own"} {"tenant":"own"} {"tenant":"own"}`
-	check := func(t *testing.T, srv *server.MCPServer, l *log) {
-		t.Helper()
-		alice := as(t.Context(), "alice")
-		for _, arguments := range []string{`"filter":{"tenant":"another's"},"id":7`, ``} {
-			first, r := page(alice, t, srv, `{`+arguments+`}`)
-			if len(first.Items) != 1 || first.Items[0].Tenant != own {
-				t.Fatalf("%s: %s\n%s", arguments, r.raw, l)
-			}
-			more := `"cursor":` + quote(first.NextCursor)
-			if arguments != "" {
-				more = arguments + "," + more
-			}
-			if next, r := page(alice, t, srv, `{`+more+`}`); len(next.Items) != 1 || next.Items[0].Tenant != own {
-				t.Errorf("the next page of %s: %s\n%s", arguments, r.raw, l)
+// A handler may read either form, so a token must not open if one of them is another than it was
+// when the token was sealed.
+func TestATokenIsBoundToBothFormsOfTheArguments(t *testing.T) {
+	for place, option := range places {
+		for how := range enforced("env", `""`) {
+			srv := protected(t, new(log), option(func(ctx context.Context, req *mcp.CallToolRequest) {
+				env, _ := ctx.Value(envKey{}).(string)
+				enforced("env", quote(env))[how](ctx, req)
+			}))
+			alice := as(t.Context(), "alice")
+			staging, production := context.WithValue(alice, envKey{}, "staging"), context.WithValue(alice, envKey{}, "production")
+			asked := token(staging, t, srv)
+			isRejected(t, retry(production, t, srv, asked))
+			isRejected(t, send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked)))
+			if r := retry(staging, t, srv, asked); r.text() != accepted {
+				t.Errorf("%s changes %s: %s", place, how, r.raw)
 			}
 		}
 	}
-	for how, change := range enforced("filter", `{"tenant":"own"}`) {
+}
+
+// If a hook changes the arguments, the token is bound to an array of two texts. A client may also
+// send such an array as arguments. A token of one call must be rejected in the other.
+func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
+	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		if to, ok := req.GetArguments()["to"].(string); ok {
+			req.GetArguments()["to"] = strings.ToLower(to)
+		}
+	})
+	srv, alice := protected(t, new(log), hook), as(t.Context(), "alice")
+	all := []string{
+		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`, ` [[{"to":"Mallory"},{"to":"mallory"}]]`,
+	}
+	for _, first := range all {
+		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+first)
+		for _, second := range all {
+			r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+second+`,"requestState":`+quote(asked.Result.RequestState))
+			if second != first {
+				isRejected(t, r)
+			} else if r.Error != nil {
+				t.Errorf("the honest retry of %s: %s", first, r.raw)
+			}
+		}
+	}
+}
+
+// A hook may put a Go value into the arguments that cannot be written as JSON. No token can be
+// bound to it, but a tool that does not ask gets it.
+func TestNoTokenIsBoundToArgumentsWithoutJSON(t *testing.T) {
+	for place, option := range places {
+		srv := protected(t, new(log), option(func(_ context.Context, req *mcp.CallToolRequest) {
+			req.Params.Arguments = map[string]any{"tenant": func() string { return "own" }}
+		}))
+		srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(req.GetArguments()["tenant"].(func() string)()), nil
+		})
+		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":"another's"}`); r.text() != "own" {
+			t.Errorf("%s: %s", place, r.raw)
+		}
+		isInvalid(t, place, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask","arguments":{"tenant":"another's"}`))
+	}
+}
+
+// encoding/json replaces text that is not UTF-8, so two different values would have the same JSON
+// and the same digest.
+func TestNoTokenIsBoundToTextThatIsNotUTF8(t *testing.T) {
+	type name string
+	shapes := map[string]func(string) any{
+		"text":         func(text string) any { return text },
+		"named text":   func(text string) any { return name(text) },
+		"name":         func(text string) any { return map[string]any{text: 1} },
+		"name of type": func(text string) any { return map[name]int{name(text): 1} },
+		"deep":         func(text string) any { return []any{map[string]any{"a": []any{text}}} },
+		"struct":       func(text string) any { return struct{ Name string }{text} },
+	}
+	var value any
+	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["env"] = value })
+	srv, alice := protected(t, new(log), hook), as(t.Context(), "alice")
+	ask := func(arguments string) reply {
+		return send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+arguments)
+	}
+	for shape, of := range shapes {
+		for _, text := range []string{"a\xff", "a\xfe", "\xed\xa0\x80", "\ufffd\xff", "\\\xff", `\ufffd` + "\xff"} {
+			value = of(text)
+			isInvalid(t, fmt.Sprintf("%s %q", shape, text), ask(`{"x":1}`))
+		}
+		value = of("own")
+		for _, text := range []string{`\ufffd`, `the escape \\ufffd`, `\\\\ufffd`, `\u0000\u2028`} {
+			if r := ask(`{"x":"` + text + `"}`); r.Error != nil {
+				t.Errorf("%s, and the client sent %s: %s", shape, text, r.raw)
+			}
+		}
+	}
+	value = "\ufffd"
+	if r := ask(`{"x":1}`); r.Error != nil {
+		t.Errorf("U+FFFD itself: %s", r.raw)
+	}
+}
+
+// TestAPagedToolRefusesFormsThatDisagree changes one form of the arguments of a paged tool, or both.
+// A change of one form alone must not be lost, so such a call is refused.
+func TestAPagedToolRefusesFormsThatDisagree(t *testing.T) {
+	changes := enforced("filter", `{"tenant":"own"}`)
+	nothing := func(value any) changeFunc {
+		return func(_ context.Context, req *mcp.CallToolRequest) { req.Params.Arguments = value }
+	}
+	for name, value := range map[string]any{
+		"nil": nil, "a nil map": map[string]any(nil), "no text": json.RawMessage(nil), "the text null": json.RawMessage(" null"),
+		"a value without JSON": map[string]any{"tenant": func() {}}, "another number": map[string]any{"id": int64(8)},
+	} {
+		changes[name] = nothing(value)
+	}
+	for name, text := range map[string]string{"broken text": `{"id":7`, "two texts": `{"id":7} {}`, "another number in the text": `{"id":8}`} {
+		changes[name] = func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = json.RawMessage(text) }
+	}
+	for how, change := range changes {
+		check := func(place string, srv *server.MCPServer, l *log) {
+			first, r := page(as(t.Context(), "alice"), t, srv, `{"id":7}`)
+			if !strings.HasPrefix(how, "both") && how != "decoded, and raw removed" {
+				isInternal(t, r)
+				has(t, l, "of a call of a paged tool disagree")
+				return
+			}
+			next, again := page(as(t.Context(), "alice"), t, srv, `{"id":7,"cursor":`+quote(first.NextCursor)+`}`)
+			if len(first.Items) != 1 || first.Items[0].Tenant != "own" || len(next.Items) != 1 || next.Items[0].Tenant != "own" {
+				t.Errorf("%s changes %s: %s, then %s\n%s", place, how, r.raw, again.raw, l)
+			}
+		}
 		for place, option := range places {
-			t.Run(place+" changes "+how, func(t *testing.T) {
-				l := new(log)
-				check(t, pagedForms(t, l, nil, option(change)), l)
-			})
+			l := new(log)
+			check(place, pagedSearch(t, l, nil, option(change)), l)
 		}
-		t.Run("inner middleware changes "+how, func(t *testing.T) {
-			l := new(log)
-			check(t, pagedForms(t, l, change), l)
-		})
-		t.Run("inner middleware after a hook changes "+how, func(t *testing.T) {
-			l := new(log)
-			check(t, pagedForms(t, l, change, asHook(enforced("filter", `{"tenant":"a hook's"}`)["raw"])), l)
-		})
+		l := new(log)
+		check("inner middleware", pagedSearch(t, l, change), l)
 	}
 }
 
-func TestACursorIsBoundToWhatIsEnforcedInRawArguments(t *testing.T) {
+func TestACursorIsBoundToWhatIsEnforced(t *testing.T) {
 	enforceEnv := func(ctx context.Context, req *mcp.CallToolRequest) {
 		env, _ := ctx.Value(envKey{}).(string)
-		enforceRaw(req, "filter", `{"tenant":`+quote(env)+`}`)
+		enforced("filter", `{"tenant":`+quote(env)+`}`)["both"](ctx, req)
 	}
 	alice := as(t.Context(), "alice")
 	one, other := context.WithValue(alice, envKey{}, "one"), context.WithValue(alice, envKey{}, "other")
-	servers := map[string]*server.MCPServer{"inner middleware": pagedForms(t, new(log), enforceEnv)}
+	servers := map[string]*server.MCPServer{"inner middleware": pagedSearch(t, new(log), enforceEnv)}
 	for place, option := range places {
-		servers[place] = pagedForms(t, new(log), nil, option(enforceEnv))
+		servers[place] = pagedSearch(t, new(log), nil, option(enforceEnv))
 	}
 	for place, srv := range servers {
 		first, _ := page(one, t, srv, `{}`)
@@ -266,353 +329,138 @@ func TestACursorIsBoundToWhatIsEnforcedInRawArguments(t *testing.T) {
 	}
 }
 
-func TestATokenIsBoundToWhatIsEnforcedInRawArgumentsAndToWhatArrived(t *testing.T) {
-	for place, option := range places {
-		t.Run(place, func(t *testing.T) {
-			srv := protected(t, new(log), option(func(ctx context.Context, req *mcp.CallToolRequest) {
-				env, _ := ctx.Value(envKey{}).(string)
-				req.Params.RawArguments = json.RawMessage(`{"env":` + quote(env) + `}`)
-			}))
-			alice := as(t.Context(), "alice")
-			staging, production := context.WithValue(alice, envKey{}, "staging"), context.WithValue(alice, envKey{}, "production")
-			asked := token(staging, t, srv)
-			isRejected(t, retry(production, t, srv, asked))
-			isRejected(t, send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked)))
-			if r := retry(staging, t, srv, asked); r.text() != accepted {
-				t.Errorf("got %s", r.raw)
-			}
-		})
-	}
-}
-
-// disagreeing has changes that leave no way to know which arguments are meant.
-var disagreeing = map[string]changeFunc{
-	"two tenants": func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.Arguments, req.Params.RawArguments = map[string]any{"tenant": "a"}, json.RawMessage(`{"tenant":"b"}`)
-	},
-	"numbers that a float64 cannot tell apart": func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.Arguments, req.Params.RawArguments = map[string]any{"id": int64(1<<53 + 1)}, json.RawMessage(`{"id":9007199254740992}`)
-	},
-	"a text that is not JSON": func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.RawArguments = json.RawMessage(`{"tenant":"own"`)
-	},
-	"more than one JSON text": func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.RawArguments = json.RawMessage(`{"tenant":"own"} {}`)
-	},
-	"a value without JSON": func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.Arguments, req.Params.RawArguments = map[string]any{"tenant": func() {}}, json.RawMessage(`{"tenant":"own"}`)
-	},
-}
-
-func TestArgumentsThatDisagreeAreRefused(t *testing.T) {
-	const whatToDo = "change one of them, or both in the same way"
-	for what, change := range disagreeing {
-		for place, option := range places {
-			t.Run(what+" in "+place, func(t *testing.T) {
-				l := new(log)
-				srv := protected(t, l, option(change))
-				srv.AddTool(mcp.NewTool("wipe"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					t.Errorf("the handler ran with %v and %s", req.Params.Arguments, req.Params.RawArguments)
-					return mcp.NewToolResultText(""), nil
-				})
-				for _, arguments := range []string{``, `,"arguments":{"tenant":"another's"}`} {
-					isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"wipe"`+arguments))
-				}
-				has(t, l, whatToDo)
-				isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, nil, option(change)), `{"id":7}`)))
-			})
-		}
-		t.Run(what+" in inner middleware", func(t *testing.T) {
-			l := new(log)
-			isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, change), `{"id":7}`)))
-			has(t, l, whatToDo)
-		})
-	}
-}
-
-// Middleware may pass on a context with its own protocol information. Then the server does not
-// know what the client sent.
-func TestArgumentsThatDisagreeAreRefusedIfNothingTellsWhatArrived(t *testing.T) {
-	for how, change := range enforced("tenant", `"own"`) {
-		l := new(log)
-		srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				change(ctx, &req)
-				info := *server.RequestProtocolInfoFromContext(ctx)
-				return next(server.WithRequestProtocolInfo(ctx, &info), req)
-			}
-		}))
-		srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(forms(req, "tenant")), nil
-		})
-		r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":"another's"}`)
-		if strings.HasPrefix(how, "both") || strings.Contains(how, "raw removed") {
-			if r.text() != `"own" "own" "own"` {
-				t.Errorf("%s: %s", how, r.raw)
-			}
-			continue
-		}
-		isInternal(t, r)
-		has(t, l, "change one of them, or both in the same way")
-	}
-}
-
-// mcp-go calls the handlers of task tools without any middleware, so only our hook can make the
-// two forms of the arguments agree.
-func TestATaskToolReadsWhatAHookEnforcesInEitherForm(t *testing.T) {
-	for how, change := range enforced("tenant", `"own"`) {
-		srv, alice := protected(t, new(log), server.WithTaskCapabilities(true, true, true), asHook(change)), as(t.Context(), "alice")
-		srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
-			return &mcp.CreateTaskResult{Content: []mcp.Content{mcp.NewTextContent(forms(req, "tenant"))}}, nil
-		})
-		if r := result(alice, t, srv, `"name":"task","task":{},"arguments":{"tenant":"another's"}`); r.text() != `"own" "own" "own"` {
-			t.Errorf("%s: %s", how, r.raw)
+// If RawArguments was removed, a paged tool reads numbers that mcp-go has decoded into a float64.
+func TestAPagedToolRefusesNumbersThatMayBeRounded(t *testing.T) {
+	remove := func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = nil }
+	srv := pagedSearch(t, new(log), remove)
+	for _, id := range []string{"9007199254740993", "9007199254740992", "-9007199254740993", "9223372036854775808"} {
+		if _, r := page(as(t.Context(), "alice"), t, srv, `{"id":`+id+`}`); !r.Result.IsError {
+			t.Errorf("%s: %s", id, r.raw)
 		}
 	}
-	for what, change := range disagreeing {
-		l := new(log)
-		srv := protected(t, l, server.WithTaskCapabilities(true, true, true), asHook(change))
-		srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
-			t.Errorf("%s: the handler ran with %v and %s", what, req.Params.Arguments, req.Params.RawArguments)
-			return &mcp.CreateTaskResult{}, nil
-		})
-		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"task","task":{}`); r.Error == nil {
-			t.Errorf("%s: %s", what, r.raw)
-		}
-		has(t, l, "change one of them, or both in the same way")
-	}
-}
-
-func TestAToolThatRunsAsATaskReadsEnforcedArgumentsInEitherForm(t *testing.T) {
-	for place, option := range places {
-		srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true), option(enforced("tenant", `"own"`)["raw"]))
-		srv.AddTool(mcp.NewTool("both", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(forms(req, "tenant")), nil
-		})
-		if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{},"arguments":{"tenant":"another's"}`); r.text() != `"own" "own" "own"` {
-			t.Errorf("%s: %s", place, r.raw)
-		}
-	}
-}
-
-func TestTheSchemaIsCheckedAgainstWhatAHookPutsIntoRawArguments(t *testing.T) {
-	for value, valid := range map[string]bool{`"own"`: true, `1`: false} {
-		srv := protected(t, new(log), server.WithInputSchemaValidation(), asHook(enforced("tenant", value)["raw"]))
-		srv.AddTool(mcp.NewTool("read", mcp.WithString("tenant")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText("ran"), nil
-		})
-		for _, sent := range []string{`"another's"`, `2`} {
-			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":`+sent+`}`)
-			if ran := r.text() == "ran"; ran != valid {
-				t.Errorf("%s in place of %s: %s", value, sent, r.raw)
-			}
-		}
-	}
-}
-
-// RawArguments has digits that a float64 cannot hold.
-func TestFractionsStayExactIfOtherArgumentsAreChanged(t *testing.T) {
-	type order struct {
-		Price  json.Number
-		Parts  []json.Number
-		Nested struct{ Price json.Number }
-		Tenant string
-	}
-	for place, option := range places {
-		for how, change := range enforced("tenant", `"own"`) {
-			if strings.Contains(how, "types") || strings.HasPrefix(how, "both") {
-				continue // these write the numbers anew, from a float64
-			}
-			srv := protected(t, new(log), option(change))
-			srv.AddTool(mcp.NewTool("pay"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				var in order
-				err := req.BindArguments(&in)
-				return mcp.NewToolResultText(fmt.Sprint(in, err)), nil
-			})
-			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"pay","arguments":{"price":0.12345678901234567890,"parts":[1,6.02214076e23],"nested":{"price":1.10},"tenant":"x"}`)
-			if want := "{0.12345678901234567890 [1 6.02214076e23] {1.10} own} <nil>"; r.text() != want {
-				t.Errorf("%s changes %s: %s", place, how, r.raw)
-			}
-		}
-	}
-}
-
-// A hook may put a Go value into Arguments that cannot be written as JSON. Then RawArguments must
-// be empty, so that no handler reads there what the client sent.
-func TestArgumentsWithoutJSONHaveNoRawArguments(t *testing.T) {
-	for place, option := range places {
-		srv := protected(t, new(log), option(func(_ context.Context, req *mcp.CallToolRequest) {
-			req.Params.Arguments = map[string]any{"tenant": func() string { return "own" }}
-		}))
-		srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			tenant := req.GetArguments()["tenant"].(func() string)()
-			return mcp.NewToolResultText(fmt.Sprintf("%s %d %t", tenant, len(req.Params.RawArguments), req.BindArguments(new(map[string]any)) != nil)), nil
-		})
-		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":"another's"}`); r.text() != "own 0 true" {
-			t.Errorf("%s: %s", place, r.raw)
-		}
-		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask","arguments":{"tenant":"another's"}`); r.Error == nil || r.Error.Message != "Invalid params" {
-			t.Errorf("%s: a tool that asks: %s", place, r.raw)
-		}
-	}
-}
-
-// A hook changes one form of the arguments, and then middleware changes the other form. The
-// handler must get both changes.
-func TestHooksAndMiddlewareMayChangeDifferentForms(t *testing.T) {
-	l := new(log)
-	number := func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["id"] = int64(1<<53 + 1) }
-	raw := enforced("tenant", `"own"`)["raw"]
-	for _, options := range [][]server.ServerOption{
-		{asHook(number), server.WithToolHandlerMiddleware(asMiddleware(raw))},
-		{asHook(raw), server.WithToolHandlerMiddleware(asMiddleware(number))},
-	} {
-		srv := protected(t, l, options...)
-		srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(forms(req, "tenant") + string(req.Params.RawArguments)), nil
-		})
-		r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":"another's"}`)
-		if want := `"own" "own" "own"{"id":9007199254740993,"tenant":"own"}`; r.text() != want {
-			t.Errorf("got %s, want %s\n%s", r.raw, want, l)
-		}
-	}
-}
-
-// If hooks and middleware only read the arguments, RawArguments stays as the client wrote it.
-func TestUnchangedArgumentsStayAsTheyWereSent(t *testing.T) {
-	const sent = `{ "b":1e0, "a":"\u0041" }`
-	for place, option := range places {
-		srv := protected(t, new(log), option(func(context.Context, *mcp.CallToolRequest) {}))
-		srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(string(req.Params.RawArguments) + jsonText(req.Params.Arguments)), nil
-		})
-		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":`+sent); r.text() != sent+`{"a":"A","b":1}` {
-			t.Errorf("%s: %s", place, r.raw)
-		}
-		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read"`); r.text() != "null" {
-			t.Errorf("%s: no arguments: %s", place, r.raw)
-		}
-	}
-}
-
-func TestAHookThatIsAddedLaterMayEnforceRawArguments(t *testing.T) {
-	srv := protected(t, new(log))
-	srv.GetHooks().AddBeforeAny(func(_ context.Context, _ any, _ mcp.MCPMethod, message any) {
-		enforceRaw(message.(*mcp.CallToolRequest), "tenant", `"own"`)
-	})
-	srv.AddTool(mcp.NewTool("read"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(forms(req, "tenant")), nil
-	})
-	if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"read","arguments":{"tenant":"another's"}`); r.text() != `"own" "own" "own"` {
+	if p, r := page(as(t.Context(), "alice"), t, srv, `{"id":9007199254740991}`); len(p.Items) != 1 || p.Items[0].ID != 1<<53-1 {
 		t.Errorf("got %s", r.raw)
 	}
 }
 
-func TestAPagedToolRefusesArgumentsWithoutJSON(t *testing.T) {
-	change := func(_ context.Context, req *mcp.CallToolRequest) {
-		req.Params.Arguments = map[string]any{"filter": func() {}}
+func isInvalid(t testing.TB, what string, r reply) {
+	t.Helper()
+	if r.Error == nil || r.Error.Message != "Invalid params" {
+		t.Errorf("%s: %s", what, r.raw)
 	}
-	servers := map[string]*server.MCPServer{"inner middleware": pagedForms(t, new(log), change)}
-	for place, option := range places {
-		servers[place] = pagedForms(t, new(log), nil, option(change))
+}
+
+func look(context.Context, *mcp.CallToolRequest) {}
+
+// pagedSearch returns a server with a paged tool, which returns its arguments. If the parameter
+// inner is not nil, middleware that is added after Protect applies this change.
+func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
+	t.Helper()
+	srv := server.NewMCPServer("test", "1", options...)
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	if inner != nil {
+		srv.Use(asMiddleware(inner))
 	}
-	for place, srv := range servers {
-		if _, r := page(as(t.Context(), "alice"), t, srv, `{"id":7}`); r.Error == nil || r.Error.Message != "Invalid params" {
-			t.Errorf("%s: %s", place, r.raw)
+	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(_ context.Context, _ mcp.CallToolRequest, in search, after *int) ([]row, *int, error) {
+		return []row{{Tenant: in.Filter.Tenant, ID: in.ID}}, new(int), nil
+	}, nil)
+	return srv
+}
+
+// The tool wrap calls the handler of a paged tool, with arguments of its own. What the client
+// sends to wrap must not matter there.
+func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
+	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
+		l := new(log)
+		srv := pagedSearch(t, l, nil, options...)
+		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var inner mcp.CallToolRequest
+			inner.Params.Name = "search"
+			inner.Params.Arguments = map[string]any{"filter": map[string]any{"tenant": "mine"}, "id": 7.0}
+			if req.GetArguments()["text"] == true {
+				inner.Params.RawArguments = json.RawMessage(jsonText(inner.Params.Arguments))
+			}
+			return srv.GetTool("search").Handler(ctx, inner)
+		})
+		for _, arguments := range []string{`{}`, `{"text":true}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`, `{"a":1,"a":2}`} {
+			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"wrap","arguments":`+arguments)
+			if !strings.Contains(r.text(), `"id":7`) {
+				t.Errorf("%s: %s: %s\n%s", how, arguments, r.raw, l)
+			}
 		}
 	}
 }
 
-// If arguments are too long for a paged tool, our hook removes them. Outer middleware may then
-// set new arguments, which have neither what the client sent nor what a hook has enforced. The
-// tool must not run with them.
-func TestArgumentsThatAreTooLongAreRefusedWhateverOuterMiddlewareDoes(t *testing.T) {
-	arguments := func(req *mcp.CallToolRequest) map[string]any {
-		if args := req.GetArguments(); args != nil {
-			return args
+func TestTheSpellingOfArgumentsDoesNotDecideWhatATokenIsBoundTo(t *testing.T) {
+	normalise := func(_ context.Context, req *mcp.CallToolRequest) {
+		if req.Params.Arguments != nil {
+			req.Params.RawArguments = json.RawMessage(jsonText(req.Params.Arguments))
 		}
-		return map[string]any{}
 	}
-	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
-		args := arguments(req)
-		args["filter"] = map[string]any{"tenant": "own"}
-		req.Params.Arguments = args
-	})
+	alice := as(t.Context(), "alice")
 	for how, change := range map[string]changeFunc{
-		"looks":           look,
-		"sets decoded":    setDecoded("id", 7.0),
-		"removes the raw": func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = nil },
-		"sets both": func(_ context.Context, req *mcp.CallToolRequest) {
-			args := arguments(req)
-			args["id"] = 7.0
-			req.Params.Arguments, req.Params.RawArguments = args, json.RawMessage(jsonText(args))
-		},
-		"sets decoded, and removes the raw": func(_ context.Context, req *mcp.CallToolRequest) {
-			req.Params.Arguments, req.Params.RawArguments = map[string]any{"id": 7.0}, nil
-		},
-		"writes the raw anew": func(_ context.Context, req *mcp.CallToolRequest) {
-			req.Params.RawArguments = json.RawMessage(jsonText(arguments(req)))
-		},
+		"looks": look, "normalises": normalise,
+		"sets": enforced("tenant", `"own"`)["decoded"], "sets the text": enforced("tenant", `"own"`)["raw"],
 	} {
-		middleware := server.WithToolHandlerMiddleware(asMiddleware(change))
-		for place, options := range map[string][]server.ServerOption{"outer middleware": {middleware}, "outer middleware and a hook": {middleware, hook}} {
-			l := new(log)
-			srv := pagedForms(t, l, nil, options...)
-			alice := as(t.Context(), "alice")
-			isInvalid(t, place+" "+how, second(page(alice, t, srv, `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
-			has(t, l, "more than PageOptions.MaxArguments")
-			if p, r := page(alice, t, srv, `{"filter":{"tenant":"x"}}`); len(p.Items) != 1 {
-				t.Errorf("%s %s: short arguments: %s", place, how, r.raw)
+		for place, option := range places {
+			srv := protected(t, new(log), option(change))
+			spellings := [][]string{
+				{``, `,"arguments":null`, `,"arguments":{}`, `,"arguments":{ }`},
+				{`,"arguments":{"a":1,"tenant":"own"}`, `,"arguments":{"tenant":"own","a":1}`, `,"arguments":{ "a": 1.0, "tenant": "\u006fwn" }`},
+				{`,"arguments":{"tenant":"own"}`, `,"arguments":{ "tenant":"own"}`},
+				{`,"arguments":{"tenant":"x"}`},
+			}
+			for i, first := range spellings {
+				asked := send(alice, t, srv, "tools/call", `"name":"ask"`+first[0])
+				if asked.Result.RequestState == "" {
+					t.Fatalf("%s %s: %s", place, how, asked.raw)
+				}
+				for j, others := range spellings {
+					for _, arguments := range others {
+						r := send(alice, t, srv, "tools/call", `"name":"ask"`+arguments+`,"requestState":`+quote(asked.Result.RequestState))
+						if accepted := r.Error == nil; accepted != (i == j) {
+							t.Errorf("%s %s: asked with %q, then %q: accepted is %t", place, how, first[0], arguments, accepted)
+						}
+					}
+				}
 			}
 		}
 	}
 }
 
-// Arguments are refused after hooks have seen them. Then outer middleware passes on a context
-// with its own protocol information, so our middleware cannot know that they were refused. It
-// must refuse every such call.
-func TestWhatWasRefusedAfterHooksStaysRefusedIfNothingTellsWhatArrived(t *testing.T) {
-	forget := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			req.Params.RawArguments = json.RawMessage(jsonText(req.GetArguments()))
-			info := *server.RequestProtocolInfoFromContext(ctx)
-			return next(server.WithRequestProtocolInfo(ctx, &info), req)
-		}
-	})
-	l := new(log)
-	srv := protected(t, l, forget, asHook(look))
-	addOrders(srv)
-	for _, arguments := range twoReadings {
-		isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments))
+func TestArgumentsThatAHookRewritesAloneMayBeAsLongAsOthers(t *testing.T) {
+	srv := server.NewMCPServer("test", "1", asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.RawArguments = json.RawMessage(jsonText(req.Params.Arguments))
+	}))
+	mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.MaxArguments = 4096 }), &mcpgo.Options{AllowAnonymous: true})
+	addHandlers(srv)
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"ask","arguments":{ "t":"`+strings.Repeat("x", 4000)+`"}`); r.Result.RequestState == "" {
+		t.Errorf("got %s", r.raw)
 	}
-	has(t, l, "keep the RequestProtocolInfo")
-	isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, nil, forget), `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
 }
 
-// TestACopyOfARequestThroughJSONMayBeChanged uses middleware that writes a request as JSON, reads
-// it again, and changes Arguments of the copy. RawArguments of the copy may be spelled in another
-// way, which must not count as a change.
-func TestACopyOfARequestThroughJSONMayBeChanged(t *testing.T) {
-	copying := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			text, err := json.Marshal(req)
-			if err != nil {
-				return nil, err
-			}
-			var own mcp.CallToolRequest
-			if err := json.Unmarshal(text, &own); err != nil {
-				return nil, err
-			}
-			own.GetArguments()["limit"] = 1
-			return next(ctx, own)
-		}
-	}
-	for _, arguments := range []string{`{"id":1}`, `{"id": 1}`, `{"filter":{"tenant":"<a>"}}`, `{"id":1,"filter":{"tenant":"caf\u00e9"}}`} {
-		outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(copying)), paged(t, new(log), nil)
-		inner.Use(copying)
-		for name, srv := range map[string]*server.MCPServer{"outer": outer, "inner": inner} {
-			if p, r := page(as(t.Context(), "alice"), t, srv, arguments); len(p.Items) != 1 {
-				t.Errorf("%s, %s: %s", name, arguments, r.raw)
+// selfish is a map with a method MarshalJSON of its own, so encoding/json does not read its
+// members.
+type selfish map[string]any
+
+func (selfish) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
+
+type selfishText []any
+
+func (selfishText) MarshalText() ([]byte, error) { return []byte(`x`), nil }
+
+// If mcp-go may ask an older client, the handler gets a deep copy of the arguments. Copying a
+// value that contains itself would never end.
+func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
+	node, named, list := make(map[string]any), make(selfish), make(selfishText, 1)
+	node["parent"], named["self"], list[0] = map[string]any{"child": node}, named, list
+	for how, value := range map[string]any{"map": node, "map with JSON of its own": named, "list with text of its own": list} {
+		for place, option := range places {
+			srv := protected(t, new(log), server.WithElicitation(), option(func(_ context.Context, req *mcp.CallToolRequest) {
+				req.Params.Arguments = map[string]any{"node": value}
+			}))
+			if r := older(t, srv, `"name":"echo","arguments":{}`); r.Error != nil {
+				t.Errorf("%s, %s: %s", place, how, r.raw)
 			}
 		}
 	}

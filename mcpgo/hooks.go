@@ -3,7 +3,6 @@ package mcpgo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"iter"
 	"reflect"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // The hooks in this file see what middleware cannot see: the requests and results of
@@ -31,7 +29,6 @@ type installation struct {
 	hooks  weak.Pointer[server.Hooks]
 	places *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
 	outer  bool                        // true if the server had middleware for tools before it was protected
-	paged  pagedTools
 }
 
 var (
@@ -83,8 +80,7 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 }
 
 func addOurs(h *server.Hooks) {
-	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
-	h.AddBeforeCallTool(beforeCall)
+	h.AddBeforeCallTool(decideTask)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && isUnsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
@@ -154,7 +150,7 @@ func clip(h *server.Hooks) {
 }
 
 // beforeRequest refuses every request if our hooks were changed.
-func beforeRequest(ctx context.Context, _ any, message any) error {
+func beforeRequest(ctx context.Context, _, _ any) error {
 	countRequest(ctx)
 	i := installed(ctx)
 	if i == nil {
@@ -162,9 +158,6 @@ func beforeRequest(ctx context.Context, _ any, message any) error {
 	}
 	if !i.intact(ctx) {
 		return i.refuse(ctx, "", hooksChanged)
-	}
-	if len(i.hooks.Value().OnRequestInitialization) > 1 {
-		return i.checkRequest(ctx, message)
 	}
 	return nil
 }
@@ -178,7 +171,7 @@ type hookPlaces struct {
 	request  int    // the place among the hooks for whole requests
 	sessions [2]int // the places among the hooks for sessions that begin, and for those that end
 	lists    [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
-	code     [18]uintptr
+	code     [17]uintptr
 }
 
 // intact reports whether our hooks are still at the places where they were added.
@@ -186,13 +179,12 @@ func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code
 
 // codeIn returns the addresses of the hooks at the places where ours must be. Our hook
 // must be the last of the hooks that can change a result. It must also be the last of the
-// hooks that run before a call, because a later one could turn the call into a task. It must
-// be the first of the hooks that run before any request, because another one may change what
-// arrived. Other hooks for whole requests, for sessions, and before a list may follow ours,
-// so p says where ours are.
-func (p *hookPlaces) codeIn(h *server.Hooks) [18]uintptr {
+// hooks that run before a call, because a later one could turn the call into a task. Other
+// hooks for whole requests, for sessions, and before a list may follow ours, so p says where
+// ours are.
+func (p *hookPlaces) codeIn(h *server.Hooks) [17]uintptr {
 	return [...]uintptr{
-		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
+		codeAt(h.OnRequestInitialization, p.request),
 		codeAt(h.OnRegisterSession, p.sessions[0]), codeAt(h.OnUnregisterSession, p.sessions[1]),
 		codeAt(h.OnBeforeListTools, p.lists[0]), codeAt(h.OnBeforeListPrompts, p.lists[1]), codeAt(h.OnBeforeListResources, p.lists[2]),
 		codeAt(h.OnBeforeListResourceTemplates, p.lists[3]), codeAt(h.OnBeforeListTasks, p.lists[4]),
@@ -240,47 +232,11 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
-// beforeCall removes from a call what mcp-go must not read before our middleware runs. It
-// also settles the arguments, if other hooks have changed them.
-func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-	decideTask(ctx, req)
-	// mcp-go may check arguments of any length against a schema, and repeat them in its
-	// error. So arguments that are too long for their paged tool are removed first.
-	i := installed(ctx)
-	if i == nil {
-		return
-	}
-	sent := []byte(req.Params.RawArguments)
-	var a *passage.Arguments
-	if i.outer || i.othersSeeCalls() {
-		if a = arrivalOf(ctx); a != nil {
-			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, even if outer middleware changes the name
-			if a.IsTask = req.Params.Task != nil; a.IsTask {
-				defer forgetTaskLater(ctx, toolOf(ctx, req.Params.Name) == nil)
-			}
-		}
-	}
-	if i.paged.mayRefuse(sent) && i.paged.mustRefuse(toolOf(ctx, req.Params.Name), sent) {
-		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(notJSON)
-		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(req.Params.Name), "cause", errTooLong.Error())
-		if a != nil {
-			a.Refused = errParams // refuses the call even if outer middleware sets new arguments
-		}
-	} else if a != nil && i.othersSeeCalls() {
-		i.settleHooks(ctx, &req.Params, a)
-	}
-}
-
-// notJSON stands for arguments that were removed, or that cannot be written as JSON. It is
-// not JSON itself, so a client cannot send it. The middleware refuses a call whose
-// RawArguments were replaced with it, and no token can be sealed for it.
-const notJSON = "!"
-
 // decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil, so that
 // mcp-go cannot decide otherwise: before mcp-go looks for the tool, another tool may take its
 // place. If the call runs as a task, decideTask removes its state and its answers: mcp-go calls
 // the handlers of task tools without any middleware, so nothing would check them.
-func decideTask(ctx context.Context, req *mcp.CallToolRequest) {
+func decideTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	i := installed(ctx)
 	if i == nil || req.Params.Task == nil {
 		return
@@ -304,16 +260,6 @@ func supportsTasks(ctx context.Context, name string) bool {
 	}
 	execution := tool.Execution
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
-}
-
-// othersSeeCalls reports whether the author has hooks that get a tool call. Before the call
-// is served, a hook may change its arguments, or refuse the call because of them. After
-// that, a hook may log the arguments. Each of the first four lists below has one hook of
-// ours, so a second hook in such a list is the author's.
-func (i *installation) othersSeeCalls() bool {
-	h := i.hooks.Value()
-	return h != nil && (len(h.OnRequestInitialization) > 1 || len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1 ||
-		len(h.OnAfterCallTool) > 1 || len(h.OnSuccess) > 0 || len(h.OnError) > 0)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.

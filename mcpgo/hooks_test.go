@@ -275,9 +275,6 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 			h.OnAfterListTools = []server.OnAfterListToolsFunc{func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) {}}
 		},
 		"before a list": func(h *server.Hooks) { h.OnBeforeListTools = nil },
-		"before anything": func(h *server.Hooks) {
-			h.OnBeforeAny = append([]server.BeforeAnyHookFunc{func(context.Context, any, mcp.MCPMethod, any) {}}, h.OnBeforeAny...)
-		},
 		"before a call": func(h *server.Hooks) {
 			h.OnBeforeCallTool = []server.OnBeforeCallToolFunc{func(context.Context, any, *mcp.CallToolRequest) {}}
 		},

@@ -3,9 +3,9 @@ package mcpgo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
-	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -18,21 +18,10 @@ import (
 // tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if i.outer || i.othersSeeCalls() {
-			if a := arrivalOf(ctx); a != nil && a.IsTask {
-				defer forgetTask(weak.Make(server.RequestProtocolInfoFromContext(ctx)))
-			}
-		}
-		arrived, err := i.settleOuter(ctx, &req.Params)
-		if err != nil {
-			return nil, err
-		}
 		c := callOfTool(&req)
-		sent := c.arguments
-		if c.arrived = arrived; arrived != nil {
-			sent = arrived.Sent
+		if c.arguments = wrapArray(req.Params.RawArguments); i.mayChange() && len(c.arguments) <= i.policy.MaxArguments {
+			c.arguments = boundText(&req.Params)
 		}
-		c.bindSent(sent, i.policy.MaxArguments)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -120,7 +109,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
-	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx), Arguments: c.arrived}
+	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
@@ -130,10 +119,11 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, i.refuse(ctx, c.method, stdioShared)
 	}
 	c.declared = declaredBy(ctx)
-	// Arguments that cannot be written as JSON are not copied, because such a value may be
-	// cyclic. They need no copy: no token can be sealed for such arguments, so mcp-go does not
-	// ask.
-	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && string(c.arguments) != notJSON && c.declared != (adapter.Capabilities{})
+	// If no token can be sealed for the arguments, mcp-go does not ask, and they need no copy.
+	// So a value that cannot be written as JSON is never copied: it may contain itself.
+	if c.older && c.declared != (adapter.Capabilities{}) {
+		c.copies = len(c.arguments) <= i.policy.MaxArguments && (len(c.arguments) == 0 || json.Valid(c.arguments))
+	}
 	// If PinsWording returns true, gosdk/elicit wrote the state, on a server of the official
 	// SDK. This handler must not get such a state.
 	if !adapter.PinsWording(&of.Round) {
@@ -166,7 +156,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 
 // seal seals the state and the questions of a result, and returns the token.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
-	if c.task || c.arrived != nil && c.arrived.IsTask { // middleware from before Protect may have changed the request
+	if c.task {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	if err := checkWritableBeside(result); err != nil {

@@ -252,27 +252,6 @@ func TestAnErrorWhoseMethodsPanicFailsTheCallAlone(t *testing.T) {
 	}
 }
 
-func TestTypedValuesThatAHookPutInAreCopiedToo(t *testing.T) {
-	l, hooks := new(log), new(server.Hooks)
-	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
-		req.GetArguments()["tenants"], req.GetArguments()["limits"] = []string{"own"}, map[string]int{"max": 10}
-	})
-	srv := protected(t, l, server.WithElicitation(), server.WithHooks(hooks))
-	var seen []string
-	srv.AddTool(mcp.NewTool("t"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		seen = append(seen, jsonText(req.GetArguments()))
-		if req.Params.RequestState == "" {
-			req.GetArguments()["tenants"].([]string)[0] = "changed"
-			req.GetArguments()["limits"].(map[string]int)["max"] = 99
-			return question().ToolResult(), nil
-		}
-		return mcp.NewToolResultText("done"), nil
-	})
-	if r := older(t, srv, `"name":"t","arguments":{}`); r.text() != "done" || seen[0] != seen[1] {
-		t.Errorf("got %s, seen %q", r.raw, seen)
-	}
-}
-
 // All older clients of a stateless server share one session. Its capabilities are those that the
 // last client has declared.
 func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {

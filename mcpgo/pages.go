@@ -1,7 +1,6 @@
 package mcpgo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,12 +55,10 @@ type PageOptions = adapter.PageOptions
 // argument, or the schema has a rule at its root that may apply to the cursor, such as
 // maxProperties or oneOf.
 //
-// If a hook or middleware changes the arguments, in Params.Arguments or in
-// Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
-// bound to them. If it changes both and they disagree, the call fails, and the log says why.
-// A hook may repair arguments that the tool would refuse, with three exceptions: two equal
-// names, names that differ only in case (see [Protect]), and arguments that are longer than
-// PageOptions.MaxArguments when they arrive.
+// If a hook or middleware changes the arguments, it must change Params.Arguments and
+// Params.RawArguments in the same way, or change Arguments and remove RawArguments.
+// Otherwise the call fails, and the log says why. The handler gets the changed arguments in
+// In, and the cursor is bound to them.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -122,7 +119,6 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
-	p.protection.paged.add(tool.RawOutputSchema, names)
 	p.server.AddTool(tool, t.serve)
 	return nil
 }
@@ -148,14 +144,17 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) || installed(ctx) != t.p {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	sent, text, err := settleInner(ctx, t.name, &req.Params)
-	if err != nil {
-		return nil, t.p.refuseArguments(ctx, t.name, err)
+	text, isDecoded := []byte(req.Params.RawArguments), false
+	if len(text) == 0 && req.Params.Arguments != nil {
+		text, isDecoded = jsonOf(req.Params.Arguments), true
 	}
-	if !bytes.Equal(text, sent) && !exactjson.Distinct(sent) { // whoever changed the arguments may have read other values than the handler
-		return nil, t.p.refuseArguments(ctx, t.name, errTwins)
+	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
+		return nil, t.refuse(ctx, errTooLong.Error())
 	}
-	in, bound, token, err := t.read(text)
+	if !isDecoded && !agree(text, req.Params.Arguments) {
+		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), disagree)
+	}
+	in, bound, token, err := t.read(text, isDecoded)
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
@@ -185,13 +184,30 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
 }
 
-// read reads the JSON of a call's arguments. It returns the arguments for the handler, the
-// JSON that the cursor is bound to, and the cursor itself.
-func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token string, err error) {
-	var none In
-	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
-		return none, nil, "", errTooLong
+const disagree = "Params.Arguments and Params.RawArguments of a call of a paged tool disagree: a hook, middleware or handler that changes one of them " +
+	"must change the other in the same way, or remove RawArguments"
+
+// agree reports whether a text is the JSON of a value. No text agrees with nil.
+func agree(text []byte, value any) bool {
+	if len(text) == 0 {
+		return value == nil
 	}
+	var decoded, again any
+	if json.Unmarshal(text, &decoded) != nil {
+		return false
+	}
+	if equalJSON(value, decoded) {
+		return true
+	}
+	// The author may have put other types than those of encoding/json into the value.
+	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(again, decoded)
+}
+
+// read reads the JSON of a call's arguments. It returns the arguments for the handler, the
+// JSON that the cursor is bound to, and the cursor itself. If isDecoded is true, the JSON was
+// made from a decoded value, in which long numbers may be rounded.
+func (t *pagedTool[In, At, Item]) read(text []byte, isDecoded bool) (in In, bound []byte, token string, err error) {
+	var none In
 	if len(text) == 0 || string(text) == "null" {
 		text = []byte("{}")
 	}
@@ -210,7 +226,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 	if !ok || slices.ContainsFunc(keys(arguments), t.roots.Misspelt) {
 		return none, nil, "", errNames
 	}
-	if wouldRound(value) {
+	if wouldRound(value, isDecoded) {
 		return none, nil, "", errRounds
 	}
 	kept := make(map[string]any, len(arguments))
@@ -232,7 +248,6 @@ const errInnerUser = mcpseal.PlainError("middleware that was added after Protect
 	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
 var (
-	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
 	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")
@@ -246,20 +261,22 @@ func keys(m map[string]any) []string {
 	return names
 }
 
-// wouldRound reports whether a value contains a whole number that a float64 would round.
-func wouldRound(value any) bool {
+// wouldRound reports whether a value contains a whole number that a float64 would round. If
+// isDecoded is true, it also reports every number of 2^53 or more, which a float64 may have
+// rounded already.
+func wouldRound(value any, isDecoded bool) bool {
 	switch v := value.(type) {
 	case int64:
 		f := float64(v)
-		return f >= math.MaxInt64 || int64(f) != v
+		return f >= math.MaxInt64 || int64(f) != v || isDecoded && math.Abs(f) >= 1<<53
 	case uint64:
 		f := float64(v)
-		return f >= math.MaxUint64 || uint64(f) != v
+		return f >= math.MaxUint64 || uint64(f) != v || isDecoded && f >= 1<<53
 	case []any:
-		return slices.ContainsFunc(v, wouldRound)
+		return slices.ContainsFunc(v, func(item any) bool { return wouldRound(item, isDecoded) })
 	case map[string]any:
 		for _, member := range v {
-			if wouldRound(member) {
+			if wouldRound(member, isDecoded) {
 				return true
 			}
 		}

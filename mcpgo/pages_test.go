@@ -192,7 +192,7 @@ func TestAPanicOfAPageHandlerTellsNothing(t *testing.T) {
 	isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"search"`))
 }
 
-// A paged tool checks the length of its arguments before it decodes, compares or validates them.
+// A paged tool checks the length of its arguments before it decodes or compares them.
 func TestLongArgumentsOfAPagedToolCostWhatMCPGoTakesToReadThem(t *testing.T) {
 	for _, options := range [][]server.ServerOption{nil, {server.WithInputSchemaValidation()}} {
 		srv, alice := paged(t, new(log), nil, options...), as(t.Context(), "alice")
@@ -219,9 +219,10 @@ func TestAPagedToolStaysExactIfAHookChangesItsArguments(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
 		req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
+		enforceRaw(req, "filter", `{"tenant":"own"}`)
 	})
 	srv, alice := paged(t, new(log), nil, server.WithHooks(hooks)), as(t.Context(), "alice")
-	for _, arguments := range []string{`{"id":9007199254740993}`, `{"id":9007199254740992.5}`, `{"id":1.0000000000000000001}`, `{"id":1,"id":2}`} {
+	for _, arguments := range []string{`{"id":9007199254740993}`, `{"id":9007199254740992.5}`, `{"id":1.0000000000000000001}`} {
 		if _, r := page(alice, t, srv, arguments); r.Error == nil && !r.Result.IsError {
 			t.Errorf("%s: %s", arguments, r.raw)
 		}

@@ -126,42 +126,16 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // it sees tokens that are not checked yet, and if it returns a state of its own, this state
 // never reaches the client.
 //
-// A hook, and middleware that was added before Protect, may change the arguments of a
-// tool in Params.Arguments or in Params.RawArguments: before the handler runs, the other
-// field is changed too. The token is bound to the arguments that the client sent and to
-// those that the handler gets, so the change must be the same in every round. If these
-// two texts differ, they may have at most Config.MaxArguments bytes together. If both
-// fields are changed and they disagree, or if Arguments is nil beside RawArguments, the call
-// fails, and the log says why. If two hooks, or two such middlewares, run one after the
-// other, the first must change both fields, or the second may not see the change and undo
-// it: mcp-go's BindArguments and a copy through JSON read RawArguments. Middleware
-// that is added after Protect must itself change both fields, except for a tool of
-// [AddPagedTool].
+// mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
+// client sent, and Params.Arguments, decoded from it. A hook, and middleware that was added
+// before Protect, may change either form. The token is then bound to both forms as the
+// handler gets them, so the change must be the same in every round. Together the two forms
+// may have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a
+// typed handler reads RawArguments, so a change of Arguments alone does not reach it.
 //
-// A hook usually reads decoded arguments, and a typed handler decodes them again, into a
-// struct. So on a server with hooks that get tool calls, before or after a call is served,
-// or with middleware from before Protect, arguments are refused if the hooks or the
-// middleware could read them differently from the handler, and the log says why. This
-// applies to an object with two equal names or with names that differ only in upper and
-// lower case. If the server has hooks for whole requests, it also applies to such names in
-// the request itself, in its params, and in the arguments of a prompt or resource.
-//
-// Changed arguments are also refused if a number in them may have been rounded. This rule
-// applies if the arguments had a fragile number before the change: a whole number of 2^53 or
-// more that encoding/json decodes into a float64 and then writes differently. In that case, a
-// changed Arguments must not contain any number of 2^53 or more. A changed RawArguments may
-// contain such numbers only if it still has every fragile number with all its digits, and has
-// no new number of 2^53 or more. Pass long ids as strings.
-//
-// Three differences remain. First, a name that occurs only once is not refused, even if
-// its case differs from that of the handler's field: so a hook that does not find a name
-// must not conclude that the handler gets no value for it. Second, if nobody changes the
-// arguments, a typed handler reads all digits of a number, where a hook has read the
-// nearest float64. Third, a typed handler that reads an object into a map with integer
-// keys reads "0", "00", "-0" and "+0" as one key, but a hook reads four names: so a hook
-// that sets or checks one of them does not reach the others. Use maps with string keys, or
-// [AddPagedTool], which refuses such names. Map keys with a method UnmarshalText, values
-// of type []byte, and Go arrays also read several texts as one value.
+// mcp-go chooses the handler of a call before middleware runs. So middleware that was added
+// before Protect must not change the name of a tool or prompt: the token would be bound to
+// the changed name. Change a name in a hook instead.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if hooks are replaced or removed after Protect, the

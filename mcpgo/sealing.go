@@ -25,17 +25,6 @@ import (
 // without Protect.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
-	if tool, isTool := req.(mcp.CallToolRequest); isTool && len(c.arguments) > 0 {
-		// Without Protect, the handler may read RawArguments or Arguments. If they differ,
-		// the token is bound to both.
-		sent := c.arguments
-		if text, written := textOf(tool.Params.Arguments, sent); written {
-			c.arguments = text
-			c.bindSent(sent, p.policy.MaxArguments)
-		} else {
-			c.arguments = []byte(notJSON) // no token can be bound to it
-		}
-	}
 	if !ok {
 		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
 	}
@@ -43,14 +32,12 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
 			"write plaintext, or take out Protect")
 	}
-	switch {
-	case len(c.promptArgs) > 0:
+	if tool, isTool := req.(mcp.CallToolRequest); isTool {
+		c.arguments = boundText(&tool.Params)
+	} else if len(c.promptArgs) > 0 {
 		c.arguments = adapter.AppendStrings(nil, c.promptArgs)
-	case c.others != nil:
-		c.arguments = wrapArray(jsonOf(c.others))
-	default:
-		c.arguments = bytes.Clone(c.arguments)
 	}
+	c.arguments = bytes.Clone(c.arguments)
 	return mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: c.arguments}, nil
 }
 

@@ -40,18 +40,6 @@ func TestServersThatShareHooksMayBeInstalledAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestTextWithAnEscapedEscapeIsNotTakenForBrokenText(t *testing.T) {
-	hooks := new(server.Hooks)
-	hooks.AddBeforeCallTool(func(_ context.Context, _ any, r *mcp.CallToolRequest) { r.GetArguments()["tenant"] = "t1" })
-	srv := protected(t, new(log), server.WithHooks(hooks))
-	alice := as(t.Context(), "alice")
-	for _, text := range []string{`the escape \\ufffd`, `\\\\ufffd`, `\ufffd`} {
-		if r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"text":"`+text+`"}`); r.Error != nil {
-			t.Errorf("%s: %s", text, r.raw)
-		}
-	}
-}
-
 // TestACopyOfProtectedHooksServesAnotherServer protects a server, copies its hooks, and protects
 // a second server that has the copy.
 func TestACopyOfProtectedHooksServesAnotherServer(t *testing.T) {

@@ -1,7 +1,6 @@
 package mcpgo_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -123,33 +122,6 @@ func TestAnswersWithoutAQuestionMustBeOfOneKind(t *testing.T) {
 	}
 }
 
-func TestAPagedToolGetsTheArgumentsThatMiddlewareEnforces(t *testing.T) {
-	for _, inner := range []bool{false, true} {
-		l := new(log)
-		force := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
-				return next(ctx, req)
-			}
-		}
-		var options []server.ServerOption
-		if !inner {
-			options = append(options, server.WithToolHandlerMiddleware(force))
-		}
-		srv, alice := paged(t, l, nil, options...), as(t.Context(), "alice")
-		if inner {
-			srv.Use(force)
-		}
-		first, r := page(alice, t, srv, `{"filter":{"tenant":"another's"}}`)
-		if len(first.Items) == 0 || first.Items[0].Tenant != "own" {
-			t.Fatalf("got %s", r.raw)
-		}
-		if p, r := page(alice, t, srv, `{"filter":{"tenant":"third"},"cursor":`+quote(first.NextCursor)+`}`); len(p.Items) == 0 || p.Items[0].Tenant != "own" {
-			t.Errorf("got %s", r.raw)
-		}
-	}
-}
-
 type tree struct {
 	Tenant string `json:"tenant"`
 	Kids   []tree `json:"kids"`
@@ -254,25 +226,6 @@ func TestAPagedToolIsAsStrictAsItsServer(t *testing.T) {
 	}
 }
 
-func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
-	l := new(log)
-	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
-	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
-	mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"u":{"type":"array","items":{"type":"string"}}}}`)),
-		func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
-			return nil, nil, nil
-		}, &mcpgo.PageOptions{MaxArguments: 1024})
-	for _, items := range []int{1000, 50000, 500000} {
-		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[`+strings.Repeat("0,", items)+`0]}`)
-		if r.Error == nil || r.Error.Message != "Invalid params" || len(r.raw) > 200 {
-			t.Errorf("%d items: %.200s", items, r.raw)
-		}
-	}
-	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[0]}`); !r.Result.IsError {
-		t.Errorf("the schema is not applied: %s", r.raw)
-	}
-}
-
 // A server may register its tools again and again for as long as it runs. So the adapter must not
 // keep the tools that are gone.
 func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
@@ -291,8 +244,8 @@ func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 		}, &mcpgo.PageOptions{MaxArguments: limit})
 		return weak.Make(x)
 	}
-	refuses := func(length int) bool { // true if the length is refused, before the schema refuses the array
-		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"x":["`+strings.Repeat("x", length)+`"]}`)
+	refuses := func(length int) bool {
+		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"x":"`+strings.Repeat("x", length)+`"}`)
 		return r.Error != nil
 	}
 	replaced, deleted := add(100), add(1000)
@@ -304,90 +257,6 @@ func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 	isForgotten(t, "a tool that was deleted", deleted)
 	if add(500); refuses(200) || !refuses(600) {
 		t.Error("a tool that is registered again has no limit of its own")
-	}
-}
-
-// The adapter removes arguments that are too long for a paged tool. An ordinary tool of the same
-// name must get its arguments, however long they are.
-func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
-	l := new(log)
-	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
-	add := func(srv *server.MCPServer) {
-		mcpgo.AddPagedTool(p.Install(srv), mcp.NewTool("delete"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
-			return nil, nil, nil
-		}, nil)
-	}
-	ordinary := func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(fmt.Sprint(len(req.Params.RawArguments) > 250<<10, len(req.GetArguments()))), nil
-	}
-	long := `"name":"delete","arguments":{"only":["` + strings.Repeat("x", 250<<10) + `"]}`
-	one, other := server.NewMCPServer("one", "1"), server.NewMCPServer("other", "1")
-	add(one)
-	p.Install(other)
-	other.AddTool(mcp.NewTool("delete"), ordinary)
-	session := &ownTools{tools: map[string]server.ServerTool{"delete": {Tool: mcp.NewTool("delete"), Handler: ordinary}}}
-	if r := send(one.WithContext(t.Context(), session), t, one, "tools/call", long); r.text() != "true 1" {
-		t.Errorf("a tool of the session: %.200s", r.raw)
-	}
-	if r := send(t.Context(), t, other, "tools/call", long); r.text() != "true 1" {
-		t.Errorf("another server: %.200s", r.raw)
-	}
-	if r := send(t.Context(), t, one, "tools/call", long); r.Error == nil {
-		t.Errorf("the paged tool: %.200s", r.raw)
-	}
-	one.DeleteTools("delete")
-	one.AddTool(mcp.NewTool("delete"), ordinary)
-	if r := send(t.Context(), t, one, "tools/call", long); r.text() != "true 1" {
-		t.Errorf("a tool in its place: %.200s", r.raw)
-	}
-}
-
-type envKey struct{}
-
-// What a hook puts into the arguments may differ from request to request. Then a token of one
-// request must be rejected in the other.
-func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
-	hooks := new(server.Hooks)
-	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-		if args := req.GetArguments(); args != nil {
-			args["env"], _ = ctx.Value(envKey{}).(string)
-		}
-	})
-	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
-	staging, production := context.WithValue(alice, envKey{}, "staging"), context.WithValue(alice, envKey{}, "production")
-	asked := token(staging, t, srv)
-	isRejected(t, retry(production, t, srv, asked))
-	if r := retry(staging, t, srv, asked); r.text() != accepted {
-		t.Errorf("got %s", r.raw)
-	}
-	r := send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked))
-	isRejected(t, r)
-}
-
-// If a hook changes the arguments, the token is bound to an array of two texts. A client may also
-// send such an array as arguments. A token of one call must be rejected in the other.
-func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
-	normalise := func(_ context.Context, _ any, req *mcp.CallToolRequest) {
-		if to, ok := req.GetArguments()["to"].(string); ok {
-			req.GetArguments()["to"] = strings.ToLower(to)
-		}
-	}
-	hooks := new(server.Hooks)
-	hooks.AddBeforeCallTool(normalise)
-	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
-	all := []string{
-		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`, ` [[{"to":"Mallory"},{"to":"mallory"}]]`,
-	}
-	for _, first := range all {
-		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+first)
-		for _, second := range all {
-			r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+second+`,"requestState":`+quote(asked.Result.RequestState))
-			if second != first {
-				isRejected(t, r)
-			} else if r.Error != nil {
-				t.Errorf("the honest retry of %s: %s", first, r.raw)
-			}
-		}
 	}
 }
 
@@ -474,52 +343,6 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 		}
 	}
 }
-
-// encoding/json replaces text that is not UTF-8, so two different values would have the same JSON
-// and the same digest.
-func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
-	type name string
-	type named struct{ Name string }
-	shapes := map[string]func(string) any{
-		"text":         func(text string) any { return text },
-		"named text":   func(text string) any { return name(text) },
-		"name":         func(text string) any { return map[string]any{text: 1} },
-		"name of type": func(text string) any { return map[name]int{name(text): 1} },
-		"deep":         func(text string) any { return []any{map[string]any{"a": []string{text}}} },
-		"pointer":      func(text string) any { return []*string{nil, &text} },
-		"array":        func(text string) any { return [1]any{text} },
-		"struct":       func(text string) any { return named{text} },
-		"own text":     func(text string) any { return textOfItsOwn(text) },
-	}
-	var value any
-	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["env"] = value })
-	srv, alice := protected(t, new(log), hook), as(t.Context(), "alice")
-	ask := func(arguments string) reply {
-		return send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+arguments)
-	}
-	for shape, of := range shapes {
-		for _, text := range []string{"a\xff", "a\xfe", "\xed\xa0\x80", "\ufffd\xff", "\\\xff", `\ufffd` + "\xff"} {
-			value = of(text)
-			isInvalid(t, fmt.Sprintf("%s %q", shape, text), ask(`{"x":1}`))
-		}
-		for _, text := range []string{"a\ufffd", `\ufffd`, `a\\ufffd`, "\x00\u2028"} {
-			if value = of(text); !strings.HasPrefix(text, "\x00") && (shape == "struct" || shape == "own text") {
-				continue // nothing tells whether U+FFFD replaces other text here
-			}
-			if r := ask(`{"x":"\ufffd"}`); r.Error != nil {
-				t.Errorf("%s %q: %s", shape, text, r.raw)
-			}
-		}
-	}
-	value = json.RawMessage(`{"a":"\ufffd"}`)
-	if r := ask(`{"x":1}`); r.Error != nil {
-		t.Errorf("JSON that a hook wrote itself: %s", r.raw)
-	}
-}
-
-type textOfItsOwn string
-
-func (t textOfItsOwn) MarshalText() ([]byte, error) { return []byte(t), nil }
 
 // If a name occurs twice in an answer, for example, a proxy in front of the server may read
 // another value than the handler.
@@ -713,84 +536,5 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 		return srv.GetTool("search").Handler(ctx, req)
 	})
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"report","arguments":{"limit":2}`))
-	has(t, l, "a handler called the handler of a paged tool with Params.Arguments and Params.RawArguments that disagree")
-}
-
-// TestArgumentsAreNeverClearedByAccident has a hook or middleware that passes on the text of the
-// arguments, but not their decoded form. Nobody knows whether it wanted to remove them.
-func TestArgumentsAreNeverClearedByAccident(t *testing.T) {
-	for name, nothing := range map[string]any{
-		"nil": nil, "a nil map": map[string]any(nil), "another nil map": map[string]string(nil), "a nil slice": []any(nil), "a nil pointer": (*filter)(nil),
-		"no text": json.RawMessage(nil), "the text null": json.RawMessage(" null"),
-	} {
-		anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				req.Params.Arguments = nothing
-				return next(ctx, req)
-			}
-		}
-		hooks := new(server.Hooks)
-		hooks.AddBeforeCallTool(func(_ context.Context, _ any, r *mcp.CallToolRequest) { r.Params.Arguments = nothing })
-		for where, option := range map[string]server.ServerOption{"middleware": server.WithToolHandlerMiddleware(anew), "hook": server.WithHooks(hooks)} {
-			l := new(log)
-			srv, alice := paged(t, l, nil, option), as(t.Context(), "alice")
-			isInternal(t, send(alice, t, srv, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
-			has(t, l, "but Params.Arguments is nil")
-			for _, none := range []string{`"name":"search"`, `"name":"search","arguments":null`} {
-				if r := send(alice, t, srv, "tools/call", none); r.Error != nil || r.Result.IsError {
-					t.Errorf("%s in a %s, %s: %s", name, where, none, r.raw)
-				}
-			}
-		}
-		l := new(log)
-		inner := paged(t, l, nil)
-		inner.Use(anew)
-		isInternal(t, send(as(t.Context(), "alice"), t, inner, "tools/call", `"name":"search","arguments":{"filter":{"tenant":"own"}}`))
-		has(t, l, "but Params.Arguments is nil")
-	}
-}
-
-// TestEnforcedArgumentsAreNotLostToTheirText has middleware that sets an argument, and then
-// middleware that makes a new request from the text of the arguments alone.
-func TestEnforcedArgumentsAreNotLostToTheirText(t *testing.T) {
-	enforce := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
-			return next(ctx, req)
-		}
-	}
-	anew := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			text := bytes.Replace(append(json.RawMessage(" "), req.Params.RawArguments...), []byte(`"debug":1,`), nil, 1)
-			return next(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: req.Params.Name, RawArguments: text}})
-		}
-	}
-	outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(enforce), server.WithToolHandlerMiddleware(anew)), paged(t, new(log), nil)
-	inner.Use(enforce, anew)
-	for _, srv := range []*server.MCPServer{outer, inner} {
-		for _, arguments := range []string{`{"filter":{"tenant":"evil"}}`, `{"debug":1,"filter":{"tenant":"evil"}}`} {
-			isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":`+arguments))
-		}
-	}
-}
-
-// TestAHookThatCallsOursLosesNoChange has a hook that sets an argument, and then a hook that calls
-// the hooks of another protected server.
-func TestAHookThatCallsOursLosesNoChange(t *testing.T) {
-	others := protected(t, new(log)).GetHooks().OnBeforeAny
-	hooks := new(server.Hooks)
-	hooks.AddBeforeAny(func(_ context.Context, _ any, _ mcp.MCPMethod, message any) {
-		if r, ok := message.(*mcp.CallToolRequest); ok {
-			r.Params.RawArguments = json.RawMessage(`{"filter":{"tenant":"own"}}`)
-		}
-	})
-	hooks.AddBeforeAny(func(ctx context.Context, id any, method mcp.MCPMethod, message any) {
-		for _, hook := range others {
-			hook(ctx, id, method, message)
-		}
-	})
-	srv := paged(t, new(log), nil, server.WithHooks(hooks))
-	if p, r := page(as(t.Context(), "alice"), t, srv, `{"filter":{"tenant":"evil"}}`); len(p.Items) == 0 || p.Items[0].Tenant != "own" {
-		t.Errorf("got %s", r.raw)
-	}
+	has(t, l, "of a call of a paged tool disagree")
 }

@@ -2,9 +2,7 @@ package mcpgo_test
 
 import (
 	"context"
-	"errors"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -12,8 +10,6 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-
-	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // result calls a tool that runs as a task, and returns the result of the task.
@@ -24,25 +20,6 @@ func result(ctx context.Context, t *testing.T, srv *server.MCPServer, params str
 		t.Fatalf("no task: %s", created.raw)
 	}
 	return send(ctx, t, srv, "tasks/result", `"taskId":`+quote(created.Result.Task.TaskId)) // waits for the task
-}
-
-func TestATaskThatMiddlewareRepeatsIsRefused(t *testing.T) {
-	l, ran := new(log), 0
-	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			next(ctx, req)
-			return next(ctx, req)
-		}
-	}))
-	srv.AddTool(mcp.NewTool("either", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ran++
-		return mcp.NewToolResultText("done"), nil
-	})
-	result(as(t.Context(), "alice"), t, srv, `"name":"either","task":{},"arguments":{}`)
-	if ran != 1 {
-		t.Errorf("the handler ran %d times", ran)
-	}
-	has(t, l, "ran a task a second time")
 }
 
 // mcp-go calls the handlers of task tools without any middleware, so nothing could check a state
@@ -156,7 +133,7 @@ func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
 
 // TestACallThatIsNoTaskDoesNotBecomeOne has a tool of a session that hides a tool with task support
 // of the same name. The session loses its tool after our hook has looked at it. If mcp-go then ran
-// the call as a task, nothing would forget the arguments of this task.
+// the call as a task, a question would be lost.
 func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
 	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true))
 	echo := srv.GetTool("echo").Handler
@@ -166,43 +143,6 @@ func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
 	if r.Error != nil || r.Result.Task.TaskId != "" {
 		t.Errorf("got %s", r.raw)
 	}
-}
-
-// TestTasksThatNeverRunHoldLittleMemory uses middleware that refuses every task. So our
-// middleware never runs, and nothing tells when the arguments of a task are no longer needed.
-func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
-	hooks := new(server.Hooks) // with a hook, arguments are decoded
-	hooks.AddOnSuccess(func(context.Context, any, mcp.MCPMethod, any, any) {})
-	srv := protected(t, new(log), server.WithHooks(hooks), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, errors.New("sign in first")
-		}
-	}))
-	srv.AddTool(mcp.NewTool("report", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("done"), nil
-	})
-	inUse := func() int {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
-	const size, calls, limit = 128 << 10, 80, 1 << 20
-	defer mcpgo.LimitTaskTexts(limit)()
-	for name, arguments := range map[string]string{
-		"one long text":      `{"x":"` + strings.Repeat("a", size) + `"}`,
-		"many small objects": `{"x":[{}` + strings.Repeat(`,{"":0}`, size/7) + `]}`,
-	} {
-		before := inUse()
-		for range calls {
-			result(as(t.Context(), "alice"), t, srv, `"name":"report","task":{},"arguments":`+arguments)
-		}
-		if held := inUse() - before; held > 4*limit {
-			t.Errorf("%s: %d calls with arguments of %d KiB hold %d KiB", name, calls, size>>10, held>>10)
-		}
-	}
-	runtime.KeepAlive(srv)
 }
 
 // TestATaskWhoseToolHasChangedCannotAsk has a tool that is registered anew while it runs as a task,
@@ -218,25 +158,6 @@ func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 		return ask(ctx, req)
 	})
 	if r := result(as(t.Context(), "alice"), t, srv, `"name":"own","task":{}`); !strings.Contains(r.raw, "Internal error") {
-		t.Errorf("got %s", r.raw)
-	}
-	has(t, l, "a tool that runs as a task cannot ask")
-}
-
-// TestATaskThatMiddlewareHidesCannotAsk has middleware that takes out of a request that the call
-// runs as a task.
-func TestATaskThatMiddlewareHidesCannotAsk(t *testing.T) {
-	l := new(log)
-	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			req.Params.Task = nil
-			return next(ctx, req)
-		}
-	}))
-	srv.AddTool(mcp.NewTool("both", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return question().ToolResult(), nil
-	})
-	if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{}`); !strings.Contains(r.raw, "Internal error") {
 		t.Errorf("got %s", r.raw)
 	}
 	has(t, l, "a tool that runs as a task cannot ask")
