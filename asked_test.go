@@ -44,8 +44,8 @@ func TestQuestionsTakeNoAllocation(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsCheckedAgainstFewQuestions counts how many questions a look-up reads. It makes
-// one question at a time unreadable. If the look-up then fails, it has read that question.
+// TestAnAnswerIsCheckedAgainstFewQuestions counts how many questions a look-up reads. The
+// test makes each question unreadable in turn. A look-up that then fails has read that question.
 func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 	for name, round := range roundsWith(t, shuffled(MaxQuestions)) {
 		asked, intact := slices.Collect(round.Asked), round.questions

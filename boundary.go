@@ -14,7 +14,7 @@ const methodTool, methodPrompt = "tools/call", "prompts/get"
 // adapter.
 type Boundary struct {
 	config         Config
-	formats        []acceptedFormat // the first format seals tokens, all of them open tokens
+	formats        []acceptedFormat // the first format seals tokens; every format opens tokens
 	singleUseTools map[string]bool
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
@@ -122,7 +122,7 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // Missing returns which of the given claims are neither proved by the tokens that this
 // boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
 // compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
-// waived. Call Missing when a handler is registered that relies on a claim, to refuse a
+// waived. Call Missing when a handler that relies on a claim is registered, and refuse a
 // boundary without that claim.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 

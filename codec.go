@@ -9,7 +9,7 @@ import (
 // does not hold (it may be in an HSM or a key service). [RingCodec] returns the native
 // codec.
 //
-// A text opens only exactly as Seal made it; Open returns an error for any other text.
+// Open accepts a text only if it is exactly as Seal made it, and otherwise returns an error.
 // Nobody can read the payload from its text. A text has only characters of base64url and
 // full stops. The methods of a codec are called concurrently and honour the context. After
 // they return, they do not keep the slices that they were passed. The payload's first two

@@ -99,8 +99,8 @@ type AskAgain uint8
 const (
 	// AskAgainIfExpired is for tokens that are too old but otherwise right: genuine, and
 	// sealed for this request, user and service. So only the rightful user learns that a
-	// token has expired, which they could also tell from a clock. Open still returns an
-	// error for an expired token if a claim was waived for its format.
+	// token has expired, and this user can know the token's age anyway. Open still returns
+	// an error for an expired token if a claim was waived for its format.
 	AskAgainIfExpired AskAgain = iota + 1
 	// AskAgainAlways is for every rejected token, whatever the reason. Servers built on
 	// mcp.d, another MCP implementation, behave like this. A server with AskAgainAlways

@@ -96,8 +96,8 @@ func Wire(err error) WireError {
 type Reason string
 
 // The reasons why a token is rejected, or a state is not sealed. The first three mean
-// that the token was not verified as genuine. ReasonTooLarge means the same if it is
-// about a token that came in. The others are about genuine tokens, about the request, or
+// that the token was not verified as genuine. ReasonTooLarge means the same when a token
+// that came in is too long. The others are about genuine tokens, about the request, or
 // about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // the text does not have the form of a token

@@ -17,8 +17,8 @@ import (
 // folderStore remembers each used token as a file in a folder that all processes of one
 // machine share. If several processes create the same file, the operating system lets only one
 // of them succeed. A database does the same with INSERT … ON CONFLICT DO NOTHING. If a crash can
-// lose the last writes, the store must then refuse every token whose use.Issued is before the
-// crash.
+// lose the last writes, the store must refuse, after a crash, every token whose use.Issued is before
+// that crash.
 type folderStore struct{ path string }
 
 func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {

@@ -14,8 +14,8 @@ const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
 // TestAFormatThatLacksAClaimNeedsAWaiver checks that New refuses a format that lacks a claim,
 // unless the claim is waived. This holds for ClaimUser even if calls need no user: a token that
-// does not carry its user would be refused for that user, and open for anybody who is not
-// authenticated.
+// does not carry its user would be refused when that user sends it, and accepted from anybody who
+// is not authenticated.
 func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
@@ -179,7 +179,7 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 	}
 }
 
-// named is a format without flows. But its tokens have a name, so they can work only once.
+// named is a format without flows. Its tokens have a name, so single use still works for them.
 type named struct{ readable }
 
 func (named) Prefix() string            { return "named." }

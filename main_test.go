@@ -150,8 +150,8 @@ type service struct {
 	book *logbook
 }
 
-// askAgain is the least Config.AskAgain of every service. Tests set it to try all causes of a
-// rejection with that value.
+// askAgain is the minimum for the Config.AskAgain of every service. Tests set it to try all causes
+// of a rejection with that value.
 var askAgain mcpseal.AskAgain
 
 // newService makes a boundary. If the config lacks keys or an audience, newService adds them.

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// datedSource is a key source that records which lifetimes of tokens it is told.
+// datedSource is a key source that records each TTL that Outlast is called with.
 type datedSource struct {
 	ring    *mcpseal.Ring
 	told    []time.Duration

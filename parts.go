@@ -71,7 +71,7 @@ type failure struct {
 	round   int              // the round of a genuine token; 0 means unknown
 	missing ClaimSet         // the demanded claims that the token's format cannot carry
 
-	merelyOld bool // true if the token is only too old, so that its rightful user may be asked again
+	merelyOld bool // true if the token's age is its only fault, so that its rightful user may be asked again
 }
 
 func (f *failure) Error() string { return f.Reason.Error() }

@@ -90,7 +90,7 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 }
 
 // open does what Open does, and reuses the digests in d. It returns the questions in
-// their encoded form. The result arguments is the digest of the arguments, from the token.
+// their encoded form. The third result is the digest of the arguments, from the token.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {

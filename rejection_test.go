@@ -676,8 +676,8 @@ func TestAReasonPrintsAsItself(t *testing.T) {
 }
 
 // TestATargetIsALabelOnlyWhereItIsKnown checks that an event names a target only if a genuine token
-// is bound to it. Otherwise somebody could fill a dashboard with names: they would send garbage,
-// or a stolen token, with a new name each time.
+// is bound to it. Otherwise an attacker could fill a dashboard with names, by sending garbage, or a
+// stolen token, with a new name each time.
 func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
 	ctx := context.Background()
 	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})

@@ -43,9 +43,9 @@ type ReplayStore interface {
 type NonBlockingStore interface {
 	ReplayStore
 	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
-	// wrapper that embeds the store inherits this method, but is not what the method
-	// returns. So the wrapper counts as a store that can block, unless it has a method
-	// NonBlocking of its own. [New] calls NonBlocking once.
+	// wrapper that embeds the store inherits this method. The inherited method returns the
+	// embedded store, not the wrapper. So the wrapper counts as a store that can block,
+	// unless it has a method NonBlocking of its own. [New] calls NonBlocking once.
 	NonBlocking() ReplayStore
 }
 
@@ -77,8 +77,8 @@ const (
 const maxSpending = 2000
 
 // spend marks the token as used in the replay store. It fails if the token was used
-// before. Unless the store says that it cannot block, spend returns after
-// Config.ReplayTimeout at the latest, even if the store does not.
+// before. spend waits for the store for at most Config.ReplayTimeout, unless the store
+// says that it cannot block.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,

@@ -352,8 +352,8 @@ func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
 }
 func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// TestAStoreThatMayBlockKeepsItsTimeout has slow stores that do not correctly say that they cannot
-// block. Some of them wrap a store that does.
+// TestAStoreThatMayBlockKeepsItsTimeout has slow stores. None of them correctly says that it cannot
+// block, but some of them wrap a store that says so.
 func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
 	other := &promptStore{spend: slow, says: itself}

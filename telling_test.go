@@ -44,7 +44,7 @@ func TestDeclaredEphemeralKeysAreNoWarning(t *testing.T) {
 }
 
 // TestTheDefaultLoggerIsTheOneOfToday makes a boundary without a logger, and then sets the default
-// logger. The boundary uses this one, not the default logger at the time when it was made.
+// logger. The boundary uses the new default logger, not the one from before.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
 	if err != nil {

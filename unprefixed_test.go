@@ -186,8 +186,8 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 }
 
 // TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording checks that an unsealed format lacks
-// these two claims even if they are waived, also for a tool that the format does not name but
-// opens.
+// these two claims even if they are waived. It also presents a state for a tool that the format
+// does not name: the state must be rejected.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording

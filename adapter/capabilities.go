@@ -8,7 +8,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Capabilities says which kinds of questions a client has declared that it can answer.
+// Capabilities is what a client has declared: the kinds of questions that it can answer.
 // Make a Capabilities for each request, and ask only what the client can answer.
 type Capabilities struct {
 	Form, URL     bool // elicitation; a client that declares elicitation without a mode can answer forms

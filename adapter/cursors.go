@@ -47,7 +47,8 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers is an issuer that refuses calls without a user: it makes their principal fail.
+// forUsers is an issuer that refuses calls without a user: it makes the Principal of such a
+// request return an error.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

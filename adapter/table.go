@@ -7,10 +7,10 @@ import (
 )
 
 // Table maps objects to values. The objects are, for example, the servers that an adapter
-// protects. A Table does not keep its objects from being garbage-collected. It keeps their
-// values: if a value refers to its object, the object is never collected. In that
-// case, use a [weak.Pointer] as the value, and let the object itself refer to what the
-// pointer points to.
+// protects. A Table does not keep its objects alive, but it keeps their values alive: if a
+// value refers to its object, the object is never garbage-collected. In that case, use a
+// [weak.Pointer] as the value, and let the object itself refer to what the pointer points
+// to.
 // The zero Table is empty. A Table is safe for concurrent use. Use a Table to remember
 // something about a server whose type is not yours.
 type Table[K, V any] struct {

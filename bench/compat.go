@@ -21,8 +21,8 @@ import (
 // cache is the directory into which interop/run installs the other SDKs.
 const cache = "../.cache/e2e"
 
-// peerComparisons compares, for each other SDK, how fast mcpseal and that SDK open the
-// SDK's tokens. The comparison with an SDK that is not installed is missing.
+// peerComparisons compares, for every other SDK, how fast mcpseal and that SDK open the
+// SDK's tokens. If an SDK is not installed, its comparison only says so.
 func peerComparisons() (all []comparison) {
 	const size = 256
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}

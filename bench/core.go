@@ -11,7 +11,7 @@ import (
 )
 
 // coreComparisons measure how much single use and an observer slow down a retry, and how
-// much many questions slow down the opening of a token.
+// much longer it takes to open a token with many questions.
 func coreComparisons() []comparison {
 	return []comparison{
 		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{

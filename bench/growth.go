@@ -39,8 +39,8 @@ type growing struct {
 }
 
 // The highest exponents that are allowed. The exponent is k if the time grows as n to the
-// power of k. A measured exponent may be higher by slack, because access to larger data is
-// slower, and because times have noise.
+// power of k. A measured exponent may exceed its limit by the constant slack, because access
+// to larger data is slower, and because times have noise.
 const (
 	constant  = 0.0
 	lookup    = 0.5 // the time is constant, except that a map of 100,000 entries does not fit into the fastest caches

@@ -62,8 +62,8 @@ func (c claims) next() claims {
 	return c
 }
 
-// naive encrypts JSON claims with AES-GCM, as hand-written code often does: with a function
-// encrypt and a function decrypt, and each call sets up the cipher from the key.
+// naive encrypts JSON claims with AES-GCM, as hand-written code often does: with two functions,
+// encrypt and decrypt, that set up the cipher from the key in each call.
 func naive(state string) contender {
 	seal := func(c claims) string {
 		payload, err := json.Marshal(c)

@@ -15,7 +15,7 @@ import (
 )
 
 // measured returns everything that the benchmark prints, from a run that is so short that its
-// times mean nothing. A contender that fails panics.
+// times mean nothing. It panics if a contender fails.
 var measured = sync.OnceValue(func() (all []printedTable) {
 	defer cleanUp()
 	for _, c := range comparisons() {

@@ -45,7 +45,7 @@ func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []ro
 	return rows
 }
 
-// paced invokes the function run at a steady pace, and returns the mean time of one call, in
+// paced calls the given function at a steady pace, and returns the mean time of one call, in
 // nanoseconds. A slow store gets as many calls as a fast store.
 func paced(run func(), lasts time.Duration) float64 {
 	var busy time.Duration

@@ -71,7 +71,7 @@ func Example_ownFormat() {
 	own := ownFormat{secret}
 	ownLacks := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 
-	// Roll-out 1: open both, seal what the replicas that are still to come can open.
+	// Roll-out 1: open both, seal in the old format, because some replicas open no other yet.
 	first, err := mcpseal.New(mcpseal.Config{
 		Format:   own,
 		Waive:    ownLacks,

@@ -94,8 +94,8 @@ func checkPythonInternals(t *testing.T, c *vector) {
 	equal(t, "KeyID", (&pythonFormat{}).KeyID(c.Token), c.Internals.KeyIDHex)
 }
 
-// refusedOnTop names cases whose arguments the peer accepts but a request to us must not have. In
-// such arguments, Go would read something that no digest covers.
+// refusedOnTop names cases whose arguments the peer accepts, but our format refuses. In such
+// arguments, Go would read something that no digest covers.
 var refusedOnTop = []string{"args: dup-keys", "args: nested-dup", "args: lone-surrogate-key", "args: nan-literal", "args: inf-literal",
 	"args: key-escapes", "args: prefix-keys"}
 

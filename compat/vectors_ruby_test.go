@@ -83,7 +83,7 @@ func checkRubyArguments(t *testing.T, c *vector) verdict {
 		Arguments json.RawMessage
 	}
 	if err := json.Unmarshal([]byte(c.ParamsJSON), &params); err != nil {
-		return verdict{} // the peer's parser accepts no more than ours
+		return verdict{} // the peer's parser refuses this text too
 	}
 	canonical, err := rewritten(string(params.Arguments), false, rubyArguments)
 	if err != nil {

@@ -227,8 +227,8 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 		respelled.Arguments = []byte(" {\"limit\" : 1e1, \"table\" : \"\\u0068ush\"}")
 		s.accept(t, respelled, token)
 
-		// An expired cursor is rejected for the same reasons, so only its owner learns that it has
-		// expired.
+		// If an expired cursor fails another check too, the reason is that other check. So only its
+		// owner learns that it has expired.
 		time.Sleep(2 * time.Hour)
 		s.reject(t, list(), token, mcpseal.ReasonExpired)
 		check(t)

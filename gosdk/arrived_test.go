@@ -97,8 +97,8 @@ func TestAToolIsBoundToTheArgumentsThatArrived(t *testing.T) {
 }
 
 // The SDK runs a handler twice with the same params: before and after the questions that it asks
-// by itself. If the handler has more questions, this package runs it again, with the arguments
-// that arrived, even if the handler has changed its own.
+// by itself. If the handler has more questions, this package runs it again with the arguments that
+// arrived, even if an earlier run has changed its arguments in place.
 func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 	server := newServer()
 	var seen []string

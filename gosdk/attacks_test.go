@@ -22,8 +22,8 @@ const internal = `{"code":-32603,"message":"Internal error"}`
 var object = map[string]any{"type": "object"}
 
 // A gateway connects to its back end once, with the context of its first caller. Another user
-// may send a later call on this connection, so the back end must not take the user in that
-// context for the caller.
+// may send a later call on this connection, so the back end must not treat the user in that
+// context as the caller.
 func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
 	b := &book{}
 	inner := newServer()
@@ -86,7 +86,7 @@ func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 	}
 }
 
-// wrapped is a result that has the same JSON as the SDK's result in it, but another type.
+// wrapped contains a result of the SDK. It has the same JSON as that result, but another type.
 type wrapped struct{ *mcp.CallToolResult }
 
 // A result that is nil or of an unknown type is refused, because it could carry a state that is

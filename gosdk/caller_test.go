@@ -47,8 +47,7 @@ var principals = map[string]func(context.Context, mcp.Request) (string, error){
 }
 
 // meddle adds an inner middleware, which applies a meddler to each request that has an access
-// token. It does so before the handler runs if the parameter before is true, and otherwise after
-// the handler has run.
+// token. The parameter before tells whether it does so before or after the handler runs.
 func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

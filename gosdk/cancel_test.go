@@ -77,7 +77,7 @@ func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 		s := addSteps(server, "steps", 4)
 		var cancel context.CancelFunc
 		asked := 0
-		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // an inner middleware, because Protect comes after it
+		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // an inner middleware, because Protect is called later
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				result, err := next(ctx, method, req)
 				if method == "elicitation/create" {

@@ -53,7 +53,7 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	}
 }
 
-// waits returns a function that a handler calls. The function closes the channel running, and
+// waits returns a channel, and a function that a handler calls. The function closes the channel and
 // waits until the call is cancelled. It fails the test if that does not happen.
 func waits(t *testing.T) (running chan struct{}, work func(context.Context) error) {
 	running = make(chan struct{})
@@ -142,7 +142,7 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 		{"X-Panic", "yes", http.StatusInternalServerError},
 	} {
 		for range 2 {
-			// Some releases of the SDK do not ask for the server here, so that nothing panics,
+			// In some releases of the SDK, a DELETE does not call getServer. Then nothing panics,
 			// and the session ends.
 			if status := s.deleteWith(session, refused.name, refused.value); status == http.StatusNoContent && refused.name == "X-Panic" {
 				session = s.open(t, "alice")
@@ -171,7 +171,7 @@ func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	s.AddTool(&mcp.Tool{Name: "first", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := work(ctx)
 		close(stopped)
-		<-lateEnded // return only then: some releases of the SDK cancel all calls when they cannot send the result of one
+		<-lateEnded // do not return earlier: some releases of the SDK cancel all calls when they cannot send one call's result
 		return nil, err
 	})
 	_, late := waits(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// review is a prompt that asks who reads the review before it returns its text. A tool and a
+// review is a prompt. Before it returns its text, it asks who reads the review. A tool and a
 // resource call SetState in the same way.
 func review(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	type progress struct {

@@ -28,7 +28,7 @@ func ExampleProtect() {
 func ExampleOptions_python() {
 	options := &gosdk.Options{
 		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			extra := req.GetExtra() // of this request; the context may be that of the session's first
+			extra := req.GetExtra() // from this request: the context may belong to the first request of the session
 			if extra == nil || extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
 				return "", nil // refused, unless AllowAnonymous is set
 			}

@@ -283,7 +283,7 @@ func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
 }
 
 // A protected handler connects to another server with a client of its own, and the other server
-// asks that client. The question is no round of the handler's call.
+// asks that client. The question belongs to no round of the handler's call.
 func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 	inner := newServer()
 	inner.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -261,7 +261,7 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	}
 }
 
-// Only a header tells the users apart. If just one of Options.Principal and
+// In this test, only a header tells the users apart. If just one of Options.Principal and
 // HandlerOptions.Principal is set, the states or the sessions of all users belong to the
 // gateway's account, or to nobody. The log has an error that says so.
 func TestOnePrincipalOfTwoIsSaid(t *testing.T) {

@@ -64,10 +64,10 @@ type PageOptions = adapter.PageOptions
 //     itself.
 //
 // Without an InputSchema, the schema is made from the type In, as mcp.AddTool does. If
-// In is a pointer, the schema is made from the type that it points to. Such a schema
-// describes a type with its own UnmarshalJSON by the fields or the kind of the type,
-// and json.RawMessage as any value. Set InputSchema if such a type reads something
-// else.
+// In is a pointer, the schema is made from the type that it points to. For a type with
+// its own UnmarshalJSON, such a schema describes the fields or the kind of the type. For
+// json.RawMessage, it allows any value. Set InputSchema if a type reads something else
+// than the schema describes.
 //
 // The schema in tools/list must allow the cursor, because some clients check arguments
 // themselves. So take care with rules at the root of the schema, such as maxProperties

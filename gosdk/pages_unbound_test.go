@@ -61,7 +61,7 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
 }
 
-// A handler with arguments of type any gets all arguments in a map, with the unbound ones.
+// A handler with arguments of type any gets all arguments in a map, including the unbound ones.
 func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
 	k := newUnboundTaker[any](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)

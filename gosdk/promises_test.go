@@ -692,8 +692,8 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 	}
 }
 
-// With the context of gosdktest.Context, a request counts as sealed only if a test calls the
-// handler itself. If a server is connected with this context, its calls do not count as sealed.
+// With the context of gosdktest.Context, a request counts as sealed if a test calls the handler
+// directly. If a server is connected with this context, its calls do not count as sealed.
 func TestATestsContextSealsNoServer(t *testing.T) {
 	server := newServer()
 	sealed := true

@@ -98,9 +98,9 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	return opening, limit
 }
 
-// tryOpen makes a new session, counts it and returns it. If a limit is reached, it
-// returns the name of the limit, and the session to displace (victim) in place of a new
-// one. The victim is nil if no session may be displaced.
+// tryOpen makes a new session, counts it and returns it. If a limit is reached, it makes
+// no session: it returns the name of the limit, and the session to displace (victim).
+// The victim is nil if no session may be displaced.
 func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

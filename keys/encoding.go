@@ -17,14 +17,15 @@ import (
 type Encoding uint8
 
 const (
-	// MCPSeal is text that begins with mcpseal_key1_, as printed by the command mcpseal keys
-	// new --print and returned by [mcpseal.Key.Reveal]. Only this encoding has a checksum.
+	// MCPSeal is text that begins with mcpseal_key1_, as printed by the command
+	// `mcpseal keys new --print` and returned by [mcpseal.Key.Reveal]. Only this encoding has a
+	// checksum.
 	MCPSeal Encoding = iota + 1
-	// Hex is 64 hexadecimal digits, in upper or lower case. The command openssl rand -hex 32
-	// makes such a key.
+	// Hex is 64 hexadecimal digits, in upper or lower case. The command
+	// `openssl rand -hex 32` makes such a key.
 	Hex
-	// Base64 is standard base64, with or without padding. The command openssl rand -base64 32
-	// makes such a key.
+	// Base64 is standard base64, with or without padding. The command
+	// `openssl rand -base64 32` makes such a key.
 	Base64
 	// Base64URL is base64 with - and _ in place of + and /, with or without padding.
 	Base64URL

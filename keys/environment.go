@@ -43,9 +43,9 @@ func isName(text string) bool {
 // open tokens. An error names the position of a bad key, and never contains the key
 // itself. Use FromText if your program reads the text itself, from a setting for example.
 //
-// To replace a key, take three steps, and finish each on every replica before the next.
-// First, add the new key after the old one. Then move the new key to the front. Drop the old
-// key when its last token or cursor has expired.
+// To replace a key, take three steps. Finish each step on every replica before you begin the
+// next. First, add the new key after the old one. Then move the new key to the front. Drop the
+// old key when its last token or cursor has expired.
 func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(text, encoding, "the text")
 }

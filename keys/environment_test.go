@@ -122,8 +122,8 @@ func TestKeysRotateByPosition(t *testing.T) {
 	}
 }
 
-// TestTheEncodingIsNeverGuessed checks that a text in another encoding than the caller named is
-// refused, even if it could be decoded. The error says which encoding the text looks like.
+// TestTheEncodingIsNeverGuessed checks that a text is refused if it is not in the encoding that the
+// caller named, even if it could be decoded. The error says which encoding the text looks like.
 func TestTheEncodingIsNeverGuessed(t *testing.T) {
 	names := map[keys.Encoding]string{keys.MCPSeal: "keys.MCPSeal", keys.Hex: "keys.Hex", keys.Base64: "keys.Base64", keys.Base64URL: "keys.Base64URL"}
 	for is, texts := range written(secret("a")) {

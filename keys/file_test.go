@@ -209,7 +209,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := mcpseal.New(config); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Outlast(time.Minute); err != nil { // less than the hour that the source makes room for anyway
+	if err := f.Outlast(time.Minute); err != nil { // the source makes room for one hour anyway
 		t.Error(err)
 	}
 	config.URLTTL = 24 * time.Hour
@@ -472,7 +472,7 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	if err := f.Reload(); err != nil || len(f.Ring().IDs()) != 1 {
 		t.Fatalf("revoked: %v, %v", f.Ring().IDs(), err)
 	}
-	write(t, path, text(t, one(b))) // the line that revokes a is gone too
+	write(t, path, text(t, one(b))) // the line that revoked the key a is gone too
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}

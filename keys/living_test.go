@@ -33,8 +33,8 @@ func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
 func opens(f *keys.File, key mcpseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
 
 // TestFileThatLacksALivingKeyIsRefused checks that a new file must have every key that has not
-// expired. Otherwise, with an older copy of the file or after somebody deleted a line, tokens that
-// users hold would be rejected.
+// expired. Otherwise an older copy of the file, or a deleted line, would make the service reject
+// tokens that users hold.
 func TestFileThatLacksALivingKeyIsRefused(t *testing.T) {
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	for name, lacking := range map[string]struct {
@@ -114,8 +114,9 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	}
 }
 
-// lateReplica returns a replica that seals with a, and gets a rotation to b an hour and a half after
-// b should have begun to seal. The returned time is when the replica got the rotation.
+// lateReplica returns a replica that sealed with the key a and got the rotation to the key b late:
+// an hour and a half after b should have begun to seal. The returned time is when the replica got
+// the rotation.
 func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
 	t.Helper()
 	time.Sleep(48 * time.Hour)
@@ -135,8 +136,8 @@ func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Optio
 	return f, l, time.Now()
 }
 
-// TestLateRotationKeepsWhatThisReplicaSealed checks that a replica that gets a rotation late still
-// opens its own tokens. By its date the old key has expired, but the replica sealed with it a
+// TestLateRotationKeepsWhatThisReplicaSealed checks that a replica still opens its own tokens if it
+// gets a rotation late. By its date the old key has expired, but the replica sealed with it a
 // moment ago.
 func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -167,8 +168,8 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// After Outlast(3 * time.Hour), the file is refused until, by its dates, all
-				// tokens of a have expired.
+				// After Outlast(3 * time.Hour), the file is refused until all tokens of the key a
+				// have expired by the file's dates.
 				time.Sleep(10 * time.Hour)
 				write(t, path, []byte(rotation))
 				if err := f.Reload(); err != nil {
@@ -237,7 +238,7 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 			t.Errorf("events %+v", events)
 		}
 	})
-	// There is no warning about a file at the start, nor about a rotation that arrives in time.
+	// Neither the first file nor a rotation that arrives in time causes a warning.
 	synctest.Test(t, func(t *testing.T) {
 		write(t, path, text(t, dated{a, 0, never}))
 		f, l := open(t, path, keys.Options{})
@@ -319,8 +320,8 @@ func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsKeptLateOutlivesOtherFiles checks that a key that is kept because of a late rotation
-// stays, although the next file lacks it, and although another late rotation follows.
+// TestKeyThatIsKeptLateOutlivesOtherFiles keeps a key because of a late rotation. It checks that the
+// key stays, although the next file lacks it, and although another late rotation follows.
 func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -348,7 +349,8 @@ func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 }
 
 // TestDatesThatAreSetBackLoseNothing checks that no token is lost if a new file has earlier dates.
-// By these dates, b has sealed for two hours, but this replica sealed with a until ten minutes ago.
+// By these dates, the key b has sealed for two hours, but this replica sealed with the key a until
+// ten minutes ago.
 func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -357,7 +359,7 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 		write(t, path, text(t, dated{a, -24 * time.Hour, 3*time.Hour + 2*time.Minute}, dated{b, 2 * time.Hour, never}))
 		f, _ := open(t, path, keys.Options{})
 		defer f.Close()
-		time.Sleep(2*time.Hour + 10*time.Minute) // a sealed until ten minutes ago
+		time.Sleep(2*time.Hour + 10*time.Minute) // the key a sealed until ten minutes ago
 		write(t, path, text(t, dated{a, -24 * time.Hour, -time.Minute}, dated{b, -2 * time.Hour, never}))
 		if err := f.Reload(); err != nil {
 			t.Fatal(err)
@@ -374,14 +376,14 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 }
 
 // TestKeyThatIsOverIsNotKeptAsIfItSealed checks that an expired key is not kept as if it had
-// sealed. Here only c opens. So c seals, although by its date it should not seal yet, and not the
-// older key a, which has expired.
+// sealed. Here only the key c opens tokens, so c seals before its date. The older key a does not
+// seal, because it has expired.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
-		// The clock of the host on which b was revoked is ahead.
+		// The key b was revoked on a host whose clock is ahead.
 		d, err := keyfile.Parse(text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -10 * time.Hour, never}, dated{c, 30 * time.Second, never}))
 		if err != nil {
 			t.Fatal(err)

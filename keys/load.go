@@ -82,8 +82,8 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	return s, err
 }
 
-// verifyChange returns an error if a new version of the file must not replace the version in
-// use, because it contains a key that was revoked, or lacks a key that still opens tokens.
+// verifyChange returns an error if a new version of the file contains a key that was revoked,
+// or lacks a key that still opens tokens. Such a version must not replace the one in use.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

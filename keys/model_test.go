@@ -85,7 +85,7 @@ type version struct {
 	number int // -1 if somebody edited the file by hand
 	keys   map[mcpseal.KeyID]*keyfile.Key
 	gone   map[mcpseal.KeyID]*keyfile.Revocation
-	froms  []time.Time              // when each key begins to seal, in order; with the revoked keys
+	froms  []time.Time              // when each key begins to seal, in order; revoked keys included
 	texts  map[time.Duration][]byte // the text for each offset of a replica's clock
 }
 
@@ -259,8 +259,8 @@ func (r *replica) shouldSeal() mcpseal.KeyID {
 	return newest.ID
 }
 
-// watch records that the key that sealed at the last call, and the key that seals now, may have
-// sealed until now.
+// watch records that two keys may have sealed until now: the key that sealed at the last call, and
+// the key that seals now.
 func (r *replica) watch() {
 	now := r.now()
 	r.sealed[r.sealing] = now

@@ -28,8 +28,8 @@ type Options struct {
 	// usable again, and when other users can read or change the file. Nil means
 	// slog.Default().
 	Logger *slog.Logger
-	// Observer gets an event when the keys in use change, and when the file becomes unusable
-	// or usable again, for metrics. It must not call any method of the [File] except Ring,
+	// Observer gets an event, for metrics, when the keys in use change, and when the file
+	// becomes unusable or usable again. It must not call any method of the [File] except Ring,
 	// and must not make a boundary with the File. Nil means no observer.
 	Observer func(Event)
 }

@@ -13,8 +13,8 @@ import (
 
 // Unwrapper decrypts secrets that were encrypted (wrapped) by a key service or by age. It is
 // called once for each new secret when a file of keys is loaded, and never for a token. If it
-// returns an error or panics, the file is not loaded. Loading the same file is tried again
-// after longer and longer pauses. A changed file is tried at once.
+// returns an error or panics, the file is not loaded. The same file is tried again after
+// longer and longer pauses. A changed file is tried at once.
 //
 // A decrypted secret is the text of a key, mcpseal_key1_…; in the file of keys, the encrypted
 // secret is written as secret=SCHEME:BASE64. The package keys/agekeys is one implementation.

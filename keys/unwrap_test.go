@@ -127,7 +127,7 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	}
 	bad := mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(48 * time.Hour) // some keys are hours old, a bubble begins in 2000, and earlier dates are refused
+		time.Sleep(48 * time.Hour) // a bubble begins in 2000; after this sleep, no key has a date before 2000, which would be refused
 		write(t, path, text(t, one(good)))
 		v := new(vault)
 		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})
@@ -159,8 +159,8 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	})
 }
 
-// TestUnwrapperThatHangs checks that an unwrapper that does not return holds nothing else up, and
-// that it is not called again before it returns.
+// TestUnwrapperThatHangs checks that nothing else waits for an unwrapper that does not return, and
+// that this unwrapper is not called again before it returns.
 func TestUnwrapperThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()

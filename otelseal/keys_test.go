@@ -85,8 +85,7 @@ func TestLateAndRevokedKeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestAFileOfKeysIsObserved checks that the event that keys.OpenFile reports is enough to fill the
-// gauges.
+// TestAFileOfKeysIsObserved checks that the gauges need only the event that keys.OpenFile reports.
 func TestAFileOfKeysIsObserved(t *testing.T) {
 	now := time.Now()
 	takesOver := now.Add(24 * time.Hour)

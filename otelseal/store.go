@@ -16,10 +16,9 @@ import (
 
 // Store returns a store that passes every call to the given store, and measures the results
 // and the durations of these calls. Pass the returned store to mcpseal.Config.Replay. If the
-// given store is a [mcpseal.NonBlockingStore], so is the returned one: to measure a call does
-// not block it. If the given store has a method Level, as
-// [replay.SingleProcess] has, metrics also show how full it is. Store returns nil if the given
-// store is nil.
+// given store is a [mcpseal.NonBlockingStore], so is the returned one, because measuring a
+// call does not block it. If the given store has a method Level, as [replay.SingleProcess]
+// has, metrics also show how full it is. Store returns nil if the given store is nil.
 func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	if store == nil {
 		return nil

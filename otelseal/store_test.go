@@ -95,7 +95,7 @@ func TestAnswersOfAStoreAreCountedAndNotChanged(t *testing.T) {
 	}{
 		{true, nil, "first"},
 		{false, nil, "used"},
-		{true, failure, "error"}, // nonsense, which the boundary judges
+		{true, failure, "error"}, // a contradiction; the boundary decides what it means
 		{false, failure, "error"},
 		{false, rudeError{}, "error"},
 		{false, replay.ErrFull, "full"},

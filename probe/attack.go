@@ -15,7 +15,7 @@ type Attack struct {
 	unsolicited bool // true if the attack also gets through on a tool that is meant to accept answers in its first call
 	honestState bool // true if the state is genuine and something else is wrong, so a refusal says nothing about the state
 	early       bool // true if the specification wants a refusal before the server looks at the state
-	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error that a made-up state gets too is no proof
+	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error is no proof if a made-up state gets it too
 	consent     bool // true if a variant is a finding only when the server went on as it does after the user's consent
 	needs       need
 	try         func(*trial)
@@ -28,7 +28,7 @@ type Severity string
 const (
 	High   Severity = "high"   // a client does what the server did not allow
 	Medium Severity = "medium" // a client learns what it should not, or gets around a check
-	Low    Severity = "low"    // a weakness that does harm only together with another one, or an honest client is refused
+	Low    Severity = "low"    // a weakness that does harm only together with another one, or an honest client that is refused
 )
 
 // Section is a section of the specification. Each [Attack] names the section whose rule

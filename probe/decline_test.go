@@ -12,7 +12,7 @@ import (
 )
 
 func TestDeclinedCallsHaveNoEffect(t *testing.T) {
-	// The tool takes every answer with the action accept for consent, whatever its key is.
+	// The tool takes every answer whose action is "accept" as consent, whatever its key is.
 	var effects atomic.Int64
 	kept := &keeper{rounds: 1}
 	report := runAgainst(t, toolServer(func(c toolCall) string {

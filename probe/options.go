@@ -26,7 +26,7 @@ type Options struct {
 	// UserHeader names that header, Bearer and OtherBearer are the names of two users. The
 	// probe sends them in that header, and reports show them.
 	UserHeader string
-	// Unsolicited has the names of tools that accept answers in their first call on purpose.
+	// Unsolicited has the names of tools that are meant to accept answers in their first call.
 	// The probe reports this as an accepted risk.
 	Unsolicited []string
 	// Accept has the ids of attacks whose findings are an accepted risk.

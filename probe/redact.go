@@ -11,8 +11,8 @@ import (
 )
 
 // The environment variables with the access tokens. Reports show their names instead of the
-// tokens: set both before you repeat a request of a report. The command mcpseal probe reads
-// the tokens from these variables; this package does not.
+// tokens: set both variables before you repeat a request of a report. The command mcpseal
+// probe reads the tokens from these variables; this package does not.
 const (
 	BearerVariable      = "MCPSEAL_PROBE_BEARER"       // stands for Options.Bearer
 	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER" // stands for Options.OtherBearer
@@ -28,7 +28,7 @@ type secret struct {
 // comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	if o.UserHeader != "" {
-		return nil // Bearer and OtherBearer are names of users then, which are not secret
+		return nil // then Bearer and OtherBearer are names of users, which are not secret
 	}
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {

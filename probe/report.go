@@ -33,8 +33,8 @@ const (
 	ExitUnclear = 2 // the probe cannot tell whether something got through
 )
 
-// Report is the result of a run. Check Exit in a program, and write the report for a
-// person with [Report.Write].
+// Report is the result of a run. In a program, check Exit. Use [Report.Write] to write the
+// report for a person.
 type Report struct {
 	Server     string   `json:"server"`         // the URL or the command
 	ServerName string   `json:"serverName"`     // what the server calls itself

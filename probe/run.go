@@ -27,7 +27,7 @@ type probe struct {
 	exposed bool     // true if the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
-	rejections []exchange      // every refusal of an attack
+	rejections []exchange      // the refusals that the method tell has kept, for later attacks
 	valid      map[string]bool // the calls (see message.call) to which a target answered with questions
 
 	mu       sync.Mutex
@@ -245,7 +245,7 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 // come from the server and be very long.
 func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
-// run makes the honest calls before the attack, and then the attack. If the code of the probe
+// run makes the honest calls, and then tries the attack. If the code of the probe
 // panics, only this attack becomes unclear, and the results of the others are not lost.
 func (t *trial) run() {
 	defer func() {

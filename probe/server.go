@@ -176,7 +176,7 @@ func answerEvent(body io.Reader) ([]byte, error) {
 
 // eventLine reads a line that ends with CR LF, with LF or with CR. cr is true if the line ended
 // with CR. An LF after the CR is left for the next call, because it may not have come yet.
-// afterCR must be true if the line before ended with CR.
+// afterCR must be true if the previous line ended with CR.
 func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err error) {
 	for {
 		char, err := reader.ReadByte()

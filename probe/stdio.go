@@ -41,7 +41,7 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	p := newPipe(strings.Join(command, " "), in, out)
 	p.end = func() error {
 		in.Close()            // a server ends when its input ends
-		if !waitFor(p.done) { // the command still runs, or a process that it started keeps its output open
+		if !waitFor(p.done) { // the command still runs, or another process keeps its output open
 			killGroup(cmd)
 			waitFor(p.done)
 		}

@@ -126,7 +126,7 @@ func (k *keeper) call(c toolCall) string {
 	return k.ask(c, round+1)
 }
 
-// issued reports whether the tool issued the state of a call for this call and round.
+// issued reports whether the tool issued c's state for the call c and for this round.
 func (k *keeper) issued(c toolCall, round int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

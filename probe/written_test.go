@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// sample returns a report with every verdict. The parameter words stands for a text of the
-// server. The report has it wherever a server can put one.
+// sample returns a report with every verdict. The parameter words is a text of the server. The
+// report has this text at every place where a server can put a text.
 func sample(words string) *Report {
 	p := probeOf("http://127.0.0.1:8080/mcp")
 	p.OtherBearer = "secret-token-of-another-user"

@@ -23,8 +23,8 @@ type pair struct {
 	value json.RawMessage
 }
 
-// pairs returns all members of a JSON object, also those whose name is there twice. It returns
-// nil if the text is not an object. It shares no code with the proxy.
+// pairs returns all members of a JSON object, even if two have the same name. It returns nil if
+// the text is not an object. It shares no code with the proxy.
 func pairs(text []byte) (list []pair) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
@@ -44,7 +44,7 @@ func pairs(text []byte) (list []pair) {
 	return list
 }
 
-// all returns the values of all members whose name some reader could take for the given name.
+// all returns the value of each member that some reader could find under the given name.
 func all(text []byte, name string) (values []json.RawMessage) {
 	for _, p := range pairs(text) {
 		if loosely(p.name) == loosely(name) || strings.EqualFold(p.name, name) {
@@ -202,7 +202,7 @@ func FuzzSeal(f *testing.F) {
 	})
 }
 
-// checkSealed checks the parameter out, which is the message that the client gets for an answer.
+// checkSealed checks the message that the client gets for an answer. This message is in out.
 // If the request is empty, the answer belongs to no request.
 func (r *rig) checkSealed(request string, answer, out []byte) {
 	if out == nil {
@@ -299,7 +299,8 @@ func FuzzPassed(f *testing.F) {
 	})
 }
 
-// spaced replaces the words VALUE and BIG of a template, and puts white space before its words.
+// spaced replaces the words VALUE and BIG of a template. It also puts up to two characters of
+// white space before each word.
 func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	var out strings.Builder
 	for _, word := range strings.Fields(template) {

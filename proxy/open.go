@@ -106,7 +106,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	foreign := adapter.PinsWording(&e.round) // true if the state is one of gosdk/elicit, from a server with the same keys: the server here cannot read it
+	foreign := adapter.PinsWording(&e.round) // true if another server with the same keys sealed the state, with gosdk/elicit: the proxy's server cannot read it
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {

@@ -79,8 +79,8 @@ func (r *rig) sealed(e *proxy.Exchange, answer string) string {
 	return string(out)
 }
 
-// refused checks that the server does not see a message because of its form, and that the
-// operator learns of it.
+// refused checks that the proxy keeps a message from the server because of its form, and that
+// the operator learns of it.
 func (r *rig) refused(message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -96,7 +96,7 @@ func (r *rig) refused(message string) {
 	}
 }
 
-// rejected checks that the server does not see a message because of its token.
+// rejected checks that the proxy keeps a message from the server because of its token.
 func (r *rig) rejected(user, message string) {
 	r.t.Helper()
 	r.log.Reset()

@@ -14,7 +14,7 @@ type place struct {
 	// check sends a message, with further members at this place. The parameter more has these
 	// members. It begins with a comma.
 	check func(r *rig, more string)
-	// holds are the names that the message has at this place even without these members.
+	// holds lists the names that the message already has at this place, without those in more.
 	holds []string
 }
 

@@ -15,8 +15,8 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is by how many seconds the wall clock may get ahead of the monotonic clock between
-// two calls. If it gets further ahead, the store refuses all older tokens.
+// maxLeap is how many seconds the wall clock may gain on the monotonic clock between two calls.
+// If it gains more, the store refuses all older tokens.
 const maxLeap = 60
 
 // watch notices when the wall clock leaps ahead, and makes the store refuse all tokens that

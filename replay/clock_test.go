@@ -26,7 +26,7 @@ func newClocks(t *testing.T, capacity int) *clocks {
 	return &clocks{SingleProcess: store}
 }
 
-// newShard returns a store with a single shard, and this shard, so that a test knows in which
+// newShard returns a store with a single shard, and that shard too. So a test knows in which
 // shard each use is.
 func newShard(capacity int) (*clocks, *shard) {
 	store := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), 1)

@@ -87,8 +87,8 @@ func TestADriftingClockRefusesNobody(t *testing.T) {
 	}
 }
 
-// TestALeapIsSeenFromTheLastUseOn sets the wall clock back and then right again, by less than a
-// leap: the store refuses no token. Then it sets the clock ahead by more than a leap: the store
+// TestALeapIsSeenFromTheLastUseOn sets the wall clock back by less than a leap, and then right
+// again: the store refuses no token. Then it sets the clock ahead by more than a leap: the store
 // refuses older tokens.
 func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 	c := newClocks(t, 1000)

@@ -134,7 +134,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	fill(t, s, 0, 60_000, true, moment{})
 	full := heap() - before
-	for i := range 3 { // the memory must not grow from turn to turn either
+	for i := range 3 { // the memory must not grow from turn to turn
 		now := moment{wall: int64(i+1) * 1000, running: int64(i+1) * 1000}
 		s.drain(now)
 		fill(t, s, 0, 10, true, now)

@@ -82,7 +82,7 @@ func TestOneUserHoldsATenthOfTheStore(t *testing.T) {
 		}
 		spend(t, store, use(3, 7, time.Minute), false)
 		spend(t, store, use(200, 8, time.Minute), true)
-		spend(t, store, use(100, 0, time.Minute), true) // what was refused was not spent
+		spend(t, store, use(100, 0, time.Minute), true) // token 100 was refused above, and so was not spent
 
 		time.Sleep(62 * time.Second)
 		for i := range uint64(10) {

@@ -115,7 +115,7 @@ func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 
 func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
-	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
+	due := now.running + 1 + until - now.wall               // one second more, because the seconds in now are rounded down
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
 	switch {
@@ -141,8 +141,9 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide spends the token if that is allowed. first and err are what Spend returns. decide
-// also sweeps the token's shard; removed is how many expired uses the sweep removed.
+// decide spends the token if that is allowed. The results first and err are what Spend
+// returns. decide also sweeps the token's shard; the result removed is how many expired
+// uses the sweep removed.
 func (s *SingleProcess) decide(ctx context.Context, now moment, t token, e entry, due int64, issued time.Time) (first bool, removed int, err error) {
 	shard := &s.shards[uint64(t)%uint64(len(s.shards))]
 	shard.mu.Lock()

@@ -35,9 +35,9 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	check(t, c.SingleProcess)
 }
 
-// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back, so that uses that have expired by
-// the monotonic clock wait for the wall clock. It checks that a use looks only at as many of them
-// as the constant budget allows.
+// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. So uses wait for the wall clock,
+// although they have expired by the monotonic clock. The test checks that a use looks only at as
+// many of them as the constant budget allows.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c, s := newShard(2 * claims)
@@ -66,9 +66,9 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind lets so many uses wait for the wall clock that the sweeps cannot keep
-// up: uses are due again before all were looked at. A few of them have expired by both clocks,
-// and the sweeps must remove all of these.
+// TestNothingIsLeftBehind lets many uses wait for the wall clock. The sweeps cannot keep up: some
+// uses are due again before the sweeps have looked at all of them. A few of the uses have expired
+// by both clocks, and the sweeps must remove all of these.
 func TestNothingIsLeftBehind(t *testing.T) {
 	c, s := newShard(100_000)
 	for i := range uint64(20_000) {

@@ -82,7 +82,7 @@ func spelling(a *adapterTrial, c adapterCarrier) {
 			}
 		}
 	}
-	// Another user cannot open the state, however the name requestState is spelt.
+	// Another user cannot open the state, whatever the spelling of the name requestState.
 	before := rig.runCount()
 	rig.send(retry.as("bob").more(`"RequestState":` + genuine))
 	rig.send(retry.as("bob").more(`"RequestState":""`))

@@ -54,8 +54,8 @@ func (e *Events) All() []mcpseal.Event {
 	return slices.Clone(e.all)
 }
 
-// Reasons returns why tokens were rejected or states were not sealed so far, the oldest
-// reason first. Compare them with the rejections that your test expects.
+// Reasons returns the reasons why tokens were rejected or states were not sealed, the
+// oldest reason first. Compare them with the rejections that your test expects.
 func (e *Events) Reasons() []mcpseal.Reason {
 	var reasons []mcpseal.Reason
 	for _, event := range e.All() {

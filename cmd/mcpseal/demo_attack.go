@@ -100,7 +100,7 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // true if an attack on the protected server, or on the only server, could not be tried
+	broken := false // true if an attack could not be tried on the protected server, or on the unprotected one if there is no other
 	var why error   // why an attack could not be tried; with several such attacks, why the first could not
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {

@@ -84,8 +84,8 @@ func answer(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestAnAttackWithoutItsAnswerIsNotCounted breaks a server when the honest calls are over. What an
-// attack gets from it then is neither a rejection nor a success, so it must not count as either.
+// TestAnAttackWithoutItsAnswerIsNotCounted breaks a server after the honest calls. An attack then
+// gets neither a rejection nor a success from the server, and must not count as either.
 func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 	for name, broken := range map[string]http.HandlerFunc{
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

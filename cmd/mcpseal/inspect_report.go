@@ -100,7 +100,7 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 }
 
 // anotherUser adds to the report that the token is rejected, because it was sealed for a user
-// other than the one in the flags. It also adds a hint what to do, and returns an error.
+// other than the one in the flags. It also adds a hint that says what to do, and returns an error.
 func (r *report) anotherUser(a asked, bound bool) error {
 	err := r.verdict(mcpseal.ReasonUser, "")
 	hint := a.hint(bound)

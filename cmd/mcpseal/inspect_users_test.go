@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
 )
 
-// TestInspectKnowsTheUsersOfTheProxy checks that inspect knows the users of the proxy by the names
-// that docs/operations.md gives. With other names, somebody who looks for the cause of a rejection
-// would be told that the user is wrong.
+// TestInspectKnowsTheUsersOfTheProxy checks that mcpseal inspect knows the users of the proxy by the
+// names that docs/operations.md gives. With other names, somebody who looks for the cause of a
+// rejection would be told that the user is wrong.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -117,7 +117,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	}
 	// If a key stops opening tokens too early for their lifetime, only warn: an error would
 	// leave a leaked key in the file. The last line returns an error only if the file is wrong
-	// whatever the lifetime.
+	// for every lifetime.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}

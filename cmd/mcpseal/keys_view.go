@@ -97,7 +97,7 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// copyDone copies those fields of did into v that say what a command has done. It adds the
+// copyDone copies from did to v the fields that say what a command has done. It adds the
 // warnings of did to those of v.
 func (v *fileView) copyDone(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore

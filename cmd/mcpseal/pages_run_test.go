@@ -21,8 +21,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// how says how the test runs a command line of a page. A line that is not in the map pages runs as
-// it stands, and must end with the exit code 0.
+// how describes how the test runs a command line of a page. If the variable pages has no entry for a
+// line, the line runs unchanged and must end with the exit code 0.
 type how struct {
 	before string // a command that runs before the line
 	as     string // runs instead of the line, because the line names something that a test lacks
@@ -39,8 +39,8 @@ const (
 	gotThrough, nothingGotThrough = "got through", "Nothing got through"
 )
 
-// pages has the pages with commands. For each page it says how to run the commands that cannot run
-// as they stand, or whose output shows whether they did what the page promises.
+// pages has the pages with commands. For each page it lists the commands that the test cannot run
+// unchanged, and those whose output shows whether they did what the page promises.
 var pages = map[string]map[string]how{
 	"README.md": {
 		"go run ./cmd/mcpseal demo": {prints: "alice"},

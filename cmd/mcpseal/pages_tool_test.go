@@ -22,8 +22,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// pageTool stands for programs that the commands in the pages use, but that a machine may lack on
-// which only Go is installed. The first argument names the program.
+// pageTool stands for programs that the commands in the pages use. A machine with only Go may lack
+// these programs. The first argument names the program.
 func pageTool() {
 	tools := map[string]func(args []string) error{
 		"server": servePages, "curl": pageCurl, "age-keygen": pageKeygen, "kubectl": pageKubectl, "settings": printSettings, "mint": mintForPage,

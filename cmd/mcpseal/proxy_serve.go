@@ -88,7 +88,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	time.Sleep(p.drain.delay)
 	if !shutDown(server, p.drain.requests) {
 		logger.Warn("proxy: requests that had not ended in time were ended")
-		cancel() // makes requests that are still open end with an error
+		cancel() // the requests that are still open end with an error
 		shutDown(server, time.Second)
 		server.Close()
 	}
@@ -110,7 +110,7 @@ func stayAwake(ctx context.Context) {
 	}
 }
 
-// printAddress prints for the user the address at which the proxy serves, in one line with the
+// printAddress prints one line for the user: the address at which the proxy serves, and the
 // note.
 func printAddress(out io.Writer, scheme string, at net.Addr, path, note string) {
 	if at.Network() == "unix" {

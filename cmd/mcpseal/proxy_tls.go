@@ -14,7 +14,7 @@ import (
 // proxyTLS holds the settings of TLS towards clients and towards the server.
 type proxyTLS struct {
 	cert, key, clientCA                     string
-	host                                    string // the host name that the certificate in the file cert must be for; "" means any
+	host                                    string // the host name for which the certificate in the file cert must be valid; "" means any
 	upstreamCert, upstreamKey, upstreamRoot string
 }
 

@@ -117,8 +117,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
 		}
 	},
-	// rawkey VARIABLE hex|base64 TOKEN sets a variable to a random key in this encoding, such as a
-	// secret manager has. It seals a token with the key, and writes the token to the file TOKEN.
+	// rawkey VARIABLE hex|base64 TOKEN sets a variable to a random key in this encoding, as a secret
+	// manager does. It seals a token with the key, and writes the token to the file TOKEN.
 	"rawkey": func(ts *testscript.TestScript, neg bool, args []string) {
 		secret := make([]byte, 32)
 		rand.Read(secret)
@@ -135,7 +135,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		ts.Check(os.Remove(file))
 	},
 	// mint FILE TOKEN KIND seals a token for alice's call of deploy with the keys in FILE, and writes
-	// it to the file TOKEN. The function mint has the kinds.
+	// it to the file TOKEN. For the kinds, see the function mint.
 	"mint": mint,
 	// nosecret FILE… checks that the last command printed no secret of these files of keys.
 	"nosecret": func(ts *testscript.TestScript, neg bool, args []string) {

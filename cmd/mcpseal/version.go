@@ -18,7 +18,7 @@ const releaseVersion = "0.1.0"
 // binary that is built from a published module does not know its commit.
 var commit string
 
-// build says from which version and commit, and with which Go, this binary was built.
+// build describes a build of this command: its version, commit, Go version and platform.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

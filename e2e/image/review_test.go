@@ -305,8 +305,8 @@ func (r *review) end() {
 	}
 }
 
-// network checks that only the proxy can reach the server, and that not everyone can reach the
-// ports of the proxy that need protection.
+// network checks that only the proxy can reach the server, and that the ports of the proxy that
+// need protection are not open to everyone.
 func (r *review) network() {
 	text, _ := r.settings["upstream"].(string)
 	upstream, err := url.Parse(text)

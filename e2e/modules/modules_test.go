@@ -136,8 +136,8 @@ func TestTheRootModuleRequiresNothing(t *testing.T) {
 	}
 }
 
-// TestEveryModuleStaysAtTheOldestGo checks that each module asks for the version of Go that the
-// root module asks for, or for a newer one only if a module that it requires needs that.
+// TestEveryModuleStaysAtTheOldestGo checks that each module asks for the same version of Go as
+// the root module, unless a module that it requires needs a newer one.
 func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	root := readModFile(t, ".")
 	var work struct{ Use []struct{ DiskPath string } }

@@ -28,7 +28,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// metrics has, for each metric and each of its labels, the values of the label.
+// metrics has the values of each label of each metric.
 type metrics map[string]map[string]map[string]bool
 
 var (
@@ -143,7 +143,7 @@ func ofProxy(t *testing.T) string {
 		cmd.Wait()
 	}()
 	lines := bufio.NewReader(out)
-	var served [2]string // the address for operators, and that for clients
+	var served [2]string // the addresses for operators and for clients
 	for i := range served {
 		line, err := lines.ReadString('\n')
 		must(t, err)

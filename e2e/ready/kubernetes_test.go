@@ -175,7 +175,7 @@ func (m *manifest) common(uid int) {
 	for _, probe := range []string{"livenessProbe", "readinessProbe"} {
 		m.want(m.container.at(probe+".tcpSocket.port") == m.container.at("ports.0.name"), "the %s does not ask the first port", probe)
 	}
-	get := func(name string) any { // the setting of the container comes before that of the pod
+	get := func(name string) any { // the container's setting overrides the pod's
 		if own := m.container.at("securityContext." + name); own != nil {
 			return own
 		}
@@ -277,7 +277,8 @@ func reviewServer(text string, redis *manifest) *manifest {
 	m.want(m.container.text("image") == "release-server:1.0.0", "the image has another name")
 
 	// The comment in server.yaml says what the server reads and where it listens.
-	// TestAServerWithTheseManifestsHasKeysAndSingleUse opens the keys and the store as it says.
+	// TestAServerWithTheseManifestsHasKeysAndSingleUse opens the keys and the store as the comment
+	// says.
 	read := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`os\.Getenv\("(\w+)"\)`).FindAllStringSubmatch(text, -1) {
 		read[match[1]] = true

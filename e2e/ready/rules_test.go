@@ -51,7 +51,7 @@ func readRules(recording, alerts string, m metrics) (r rules, wrong []string) {
 	for _, one := range r.recorded {
 		q := parse(one.Expr)
 		labels := make(map[string]map[string]bool)
-		for _, label := range q.labels { // in what is recorded, the label has the same values as in the metrics
+		for _, label := range q.labels { // a recorded series has the same values of this label as the metrics
 			labels[label] = make(map[string]bool)
 			for _, s := range q.selectors {
 				maps.Copy(labels[label], m[s.metric][label])
@@ -73,7 +73,7 @@ var (
 	notInLink  = regexp.MustCompile(`[^a-z0-9 -]`)
 )
 
-// sections returns the names by which one links to the headings of a page.
+// sections returns the anchors of the headings of a page.
 func sections(page string) (all []string) {
 	for _, match := range heading.FindAllStringSubmatch(page, -1) {
 		all = append(all, strings.ReplaceAll(notInLink.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
@@ -145,7 +145,7 @@ func (r rules) watched() (names, values map[string]bool) {
 }
 
 // missing compares the alerts with docs/telemetry.md, which says on which metrics and values to
-// raise an alert. It returns those that no alert looks at.
+// raise an alert. The result names the metrics and values that no alert looks at.
 func (r rules) missing(page string) (wrong []string) {
 	prometheus := make(map[string]string) // the name of each metric in Prometheus
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z._]+)` \\| `([a-z_]+)` \\| (?:counter|histogram|gauge) ").FindAllStringSubmatch(page, -1) {

@@ -52,8 +52,8 @@ type client struct {
 	network *roundRobin
 }
 
-// connect makes a client. If the parameter answers is true, the client answers questions itself,
-// so that one call completes a flow. Otherwise the caller makes every round.
+// connect makes a client. The client answers questions itself if the parameter answers is true: one
+// call then completes a flow. Otherwise the caller makes every round.
 func connect(t *testing.T, hosts []string, answers bool) *client {
 	t.Helper()
 	c, err := dial(t, hosts, answers)
@@ -91,8 +91,8 @@ func answer(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, e
 
 var arguments = map[string]any{"service": "frontend", "version": "1.4.2"}
 
-// flow makes one honest call, with two questions and three rounds. The result broken is true if
-// the call failed because a connection broke.
+// flow makes one honest call, with two questions and three rounds. broken is true if the call
+// failed because a connection broke.
 func (c *client) flow() (broken bool, err error) {
 	before := c.network.broken.Load()
 	result, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "deploy", Arguments: arguments})

@@ -52,7 +52,7 @@ type page struct {
 	events  map[string][]string // the attributes of each event on a span
 	types   map[string]string   // the type of each attribute on spans
 	lines   int                 // the greatest number of lines that Prometheus reads
-	shown   string              // the run of the command that the page shows
+	shown   string              // the output of the command, as the page shows it
 }
 
 // documented is a row of the table of metrics.

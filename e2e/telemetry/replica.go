@@ -68,7 +68,7 @@ func startReplica(name, keysFile string, store mcpseal.ReplayStore) (_ *replica,
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.instance.id", name))))
 
-	// The server, and what observes it.
+	// Make the server and its observer.
 	if r.observer, err = otelseal.New(otelseal.Config{MeterProvider: meters}); err != nil {
 		return nil, err
 	}

@@ -113,8 +113,8 @@ func TestEveryCallOfAMixedLoadIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestTelemetryTellsNothingOfAUser searches everything that is exported for users, arguments,
-// tokens and other texts of a load.
+// TestTelemetryTellsNothingOfAUser looks for users, arguments, tokens and other texts of a load in
+// everything that the replicas export.
 func TestTelemetryTellsNothingOfAUser(t *testing.T) {
 	f := startFleet(t)
 	must(t, f.load(t.Context()))
@@ -136,7 +136,7 @@ func TestTelemetryTellsNothingOfAUser(t *testing.T) {
 	}
 }
 
-// one is a line of the text that Prometheus reads.
+// The type one holds a line of the text that Prometheus reads.
 type one struct {
 	name   string
 	labels map[string]string

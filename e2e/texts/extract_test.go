@@ -30,7 +30,7 @@ var logged = map[string]int{
 	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2,
 }
 
-// explains are the names of attributes whose values explain a record.
+// explains has the names of the attributes whose values explain a record.
 var explains = map[string]bool{"cause": true, "why": true}
 
 // passed has functions of other packages that make their result from an argument, with the index
@@ -67,7 +67,7 @@ var problems = map[string]int{"internal/jsonorder fail": 0, "internal/jsonorder 
 // inJSON finds the messages in log records and answers that the sources have as whole JSON texts.
 var inJSON = regexp.MustCompile(`"(?:message|msg)":"([^"]+)"`)
 
-// code is what the sources say, by the folder of a package.
+// code has the declarations, the calls and the texts of the sources.
 type code struct {
 	functions map[string][]*function // by folder and name
 	values    map[string]ast.Expr    // constants and variables of packages, by folder and name
@@ -381,7 +381,7 @@ func (c *code) assigned(name string, f *function) {
 	})
 }
 
-// arguments finds what calls pass for a parameter of f.
+// arguments finds the texts that callers pass to one parameter of f, given by its index.
 func (c *code) arguments(f *function, index int) {
 	type parameter struct {
 		f     *function

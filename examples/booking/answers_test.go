@@ -15,9 +15,9 @@ const (
 	written = "Looking forward!"
 )
 
-// visitor returns a user who answers every question honestly, except the question whose first word
-// is the parameter word. To this question, the user sends the parameter other, and cancels the
-// question if it is asked again.
+// visitor returns a user who answers every question honestly, except the one that begins with the
+// given word. To that question, the user sends the given other answer. If that question is asked
+// again, the user cancels it.
 func visitor(word, other string) func(mutate.Question) any {
 	honest := map[string]string{
 		"How":      `{"action":"accept","content":{"nights":3,"guests":2}}`,

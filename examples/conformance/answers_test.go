@@ -23,7 +23,7 @@ var honest = map[string]string{
 
 func answer(q mutate.Question) any { return json.RawMessage(honest[q.Message()]) }
 
-// scenarios has the tools and the prompt that the suite calls, their final texts and questions.
+// scenarios has the tools and the prompt that the suite calls, with their final texts and questions.
 var scenarios = []struct {
 	name, done string
 	asks       []string

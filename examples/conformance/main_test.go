@@ -131,7 +131,7 @@ func everyBadTokenGetsTheSameAnswer(t *testing.T, sdk string) {
 
 	var bad []string
 	others := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if sdk == "mcp-go" { // the same boundary decides here, so a few changes are enough to show that it is asked
+	if sdk == "mcp-go" { // the boundary is the same, so a few changes are enough to show that the server uses it
 		others = "Ab"
 	}
 	for i := range len(token) {

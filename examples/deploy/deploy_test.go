@@ -57,8 +57,8 @@ func accept(content string) json.RawMessage {
 	return json.RawMessage(`{"action":"accept","content":` + content + `}`)
 }
 
-// each calls both tools, on both revisions. The function check gets a name for the call, the first
-// word of a successful result, and what the tool said.
+// The function each makes four calls: to both tools, on both revisions. The function check gets a
+// name for the call, the first word of a successful result, and what the tool said.
 func each(t *testing.T, sdk string, answer func() func(mutate.Question) any, check func(name, done, said string)) {
 	t.Helper()
 	client := serve(t, sdk)
@@ -139,7 +139,7 @@ func anAnswerThatDoesNotFitDoesNothing(t *testing.T, sdk string) {
 			}
 			each(t, sdk, misfit, func(name, done, said string) {
 				// For an older client, the SDK checks the answer against the form, and an answer
-				// with a null in it does not reach the handler. Both make the call fail.
+				// with a null in it does not reach the handler. In both cases the call fails.
 				refused := strings.Contains(said, "does not match requested schema") || strings.Contains(said, "does not fit what was asked")
 				if said != "nothing was done" && !refused {
 					t.Errorf("%s, %s: %s", name, content, said)

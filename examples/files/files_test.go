@@ -77,7 +77,8 @@ func target(start func(testing.TB) attacks.Fleet) attacks.Target {
 		Tool:  "delete_file", Other: "archive_file",
 		Arguments: map[string]any{"path": "report.txt"}, OtherArguments: map[string]any{"path": "photo.jpg"},
 		Yes: map[string]any{"confirm": json.RawMessage(`{"action":"accept","content":{"ok":true}}`)},
-		// Tamper makes Alice's yes delete the file of the same name in Bob's folder.
+		// Tamper changes the state, so that Alice's answer deletes the file of the same name in
+		// Bob's folder.
 		Tamper: func(c *attacks.Call) bool {
 			readable := c.State == "" || c.State == "alice"
 			if readable {

@@ -151,8 +151,8 @@ func call(t *testing.T, ctx context.Context, session *mcp.ClientSession, argumen
 	}
 }
 
-// TestArgumentsThatDoNotFitAreRefused checks that no argument that does not fit reaches the table,
-// and that nobody gets more than a page.
+// TestArgumentsThatDoNotFitAreRefused checks that arguments that do not fit never reach the table,
+// and that no call gets more than a page.
 func TestArgumentsThatDoNotFitAreRefused(t *testing.T) {
 	orders, err := OpenOrders(":memory:")
 	if err != nil {

@@ -361,8 +361,8 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 		}
 	}
 	// First refuse a list with the same item twice. The schema library compares each item
-	// with each choice in the schema, and stops at the first item that is not a choice. So a
-	// very long list takes very long only if it repeats choices.
+	// with each choice in the schema, and stops at the first item that is not a choice. So it
+	// needs much time for a very long list only if the list repeats choices.
 	for _, value := range fields {
 		if taken, ok := value.([]any); ok && !areDistinct(taken) {
 			return nil, errors.New("the same choice twice")

@@ -143,7 +143,7 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 }
 
 // TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the values
-// of its own call, although other calls have other values for the same struct, in the same slice.
+// of its own call. Other calls pass other values for the same struct, in the same slice.
 func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	s := newService(t, nil)
 	values := []string{"", "other"}

@@ -17,7 +17,7 @@ import (
 
 // TestAStateOfElicitReachesNoOtherHandler checks that a handler without elicit does not get a
 // state that elicit wrote. During a roll-out, a replica may still have such a handler for the
-// same tool, which would take the state for one of its own.
+// same tool. That handler would treat the state as its own.
 func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
 	b := &book{}
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})

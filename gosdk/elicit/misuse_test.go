@@ -279,8 +279,8 @@ func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 }
 
 // TestAResultIsNotRefusedForWhatAnotherRunAsked checks that a result without questions is sent,
-// although another run asked. Inner middleware runs a handler of elicit twice, and only the
-// second run, whose result is dropped, asks.
+// although another run asked. Inner middleware runs a handler of elicit twice. Only the second run
+// asks, and its result is dropped.
 func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -305,9 +305,9 @@ func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsDoneAfterWithinReturnedFailsTheCall checks that a call fails if its handler reads a
-// pending answer, asks a question, or calls Once or NotYet after Within has returned, whatever
-// the handler does with the error.
+// TestWhatIsDoneAfterWithinReturnedFailsTheCall checks what a handler must not do after Within has
+// returned: if it reads a pending answer, asks a question, or calls Once or NotYet, the call fails,
+// whatever the handler does with the error.
 func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 	const (
 		lateRead = "an answer was read, or NotYet called, after Within returned: do it inside the function that is passed to Within"
@@ -446,8 +446,8 @@ func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsThereMayBeReadAfterWithinReturned checks that a handler may read an answer
-// that has arrived even after Within has returned.
+// TestAnAnswerThatIsThereMayBeReadAfterWithinReturned checks that even after Within has returned,
+// a handler may read an answer that has arrived.
 func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -509,9 +509,9 @@ func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that no two calls of Within may use the
-// same key for Once, nor one call and the handler itself: otherwise the price of one item would
-// be used for another.
+// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the
+// same key for Once, and that a call of Within and the handler itself cannot do so either.
+// Otherwise the price of one item would be used for another.
 func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	var paid []string
 	pay := func(ctx context.Context, req mcp.Request, item string) (*elicit.Pending, error) {
@@ -634,9 +634,9 @@ func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 	}
 }
 
-// TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext checks that Within fails if a refusal
-// was not read in an earlier call of Within, which failed: the handler went on after that error,
-// and may act against the refusal.
+// TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext checks that Within fails if an earlier
+// call of Within failed and left a refusal unread: the handler went on after that error, and may
+// act against the refusal.
 func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

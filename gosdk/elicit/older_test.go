@@ -497,9 +497,9 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatWasGivenUpMayGoOn checks that a run of the handler may go on after inner
-// middleware has given it up. In each round, the middleware leaves one run in a goroutine, which
-// goes on in the next round, and returns the result of another run.
+// TestAnAttemptThatWasGivenUpMayGoOn checks that a run of the handler may take place after inner
+// middleware has given it up. In each round, the middleware returns the result of one run. It
+// leaves another run to a goroutine, which starts that run in the next round.
 func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		var late sync.WaitGroup
@@ -509,7 +509,7 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/call" {
-					close(again) // lets the run that the previous round left behind go on
+					close(again) // starts the run that the previous round left to a goroutine
 					again = make(chan struct{})
 					goOn := again
 					late.Go(func() { <-goOn; next(ctx, method, req) })

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// event writes a member into its JSON that it ignores when it reads the JSON back.
+// event writes a member into its JSON, and ignores that member when it reads the JSON back.
 type event struct{ ID string }
 
 func (e event) MarshalJSON() ([]byte, error) {
@@ -52,8 +52,8 @@ func once[T any](t *testing.T, revision string, s service, value T) (got string,
 	return text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"})), computed
 }
 
-// onceIsOnce checks that Once computes the value only once. Once may also refuse the value,
-// because it does not come back from JSON as it was.
+// onceIsOnce checks that Once computes the value only once. The call may also fail, because
+// Once refuses a value that does not come back from JSON as it was.
 func onceIsOnce[T any](t *testing.T, value T) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
@@ -104,9 +104,9 @@ type price struct {
 	Cents int `json:"cents"`
 }
 
-// TestWhatAnotherReleaseKeptIsNotComputedAgain checks that a value which another release kept is
-// either read as it was, or fails the call. So an order, for example, is never placed twice, and
-// never taken for another order.
+// TestWhatAnotherReleaseKeptIsNotComputedAgain checks what happens to a value that another release
+// kept: either it is read as it was, or the call fails. So an order, for example, is never placed
+// twice, and never taken for another order.
 func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 	afterARelease(t, "the same type", keeping(price{5}), keeping(price{7}), `{"done":"{Cents:5}"}`)
 	afterARelease(t, "a renamed field", keeping(price{5}), keeping(struct {
@@ -127,7 +127,7 @@ func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)
 }
 
-// keeping returns a function that keeps a value with Once, as the handler of one release.
+// keeping returns the handler of one release, as a function that keeps a value with Once.
 func keeping[T any](value T) func(*elicit.Asker, *int) (string, error) {
 	return func(ask *elicit.Asker, computed *int) (string, error) {
 		kept, err := elicit.Once(ask, "k", func() (T, error) { *computed++; return value, nil })

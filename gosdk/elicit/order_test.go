@@ -103,7 +103,7 @@ func (s *shop) check(t *testing.T, got, want string, messages ...string) {
 const onceCameAfter = "Once computed the value total after its answer was read"
 
 // TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain checks that if a question is asked
-// again, so are the questions that came after its answer: the user was sure of another choice.
+// again, so are the questions that came after its answer, because the new answer may be different.
 func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -212,9 +212,9 @@ func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testin
 	})
 }
 
-// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers checks that a question depends on
-// the answers that a value of Once was made from, even if the round that asks the question does
-// not read these answers.
+// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers checks that a question made from a
+// value of Once depends on the answers that the value was made from. This holds even if the round
+// that asks the question does not read these answers.
 func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
@@ -436,9 +436,9 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that a question is not
-// taken for one that reads differently every time if its answer is often dropped because another
-// question changed.
+// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that a question does not
+// count as one that reads differently every time, although its answer is dropped whenever another
+// question changes.
 func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{actions: map[string]string{"Sure?": "decline"}}
@@ -459,7 +459,7 @@ type program struct {
 	steps  []step
 	words  map[string]int    // how often the words of each question changed
 	knew   map[string]string // what this run knew when it made each question
-	sent   map[string]string // what the run that sent each question knew
+	sent   map[string]string // what was known to the run that sent each question
 	faults []string          // the answers and values that this run must not have used
 }
 

@@ -35,8 +35,9 @@ func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
 
 const askedTwice = "ask under the key confirm, or inner middleware ran the handler twice"
 
-// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that no two calls of Within may use the same
-// key, nor one call and the handler itself: otherwise one yes would count for several actions.
+// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the same key,
+// and that a call of Within and the handler itself cannot do so either. Otherwise one yes would
+// count for several actions.
 func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	same := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req }
 	shallow := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { copied := *req; return &copied }

@@ -60,8 +60,8 @@ type kept struct {
 }
 
 // readState reads a state that elicit wrote in an earlier round. ok is false for any
-// other text, such as the state of a handler that did not use elicit before. Another
-// text may look like a state of elicit, so the caller must also check it with
+// other text, such as a state that the handler wrote when it did not use elicit yet.
+// Another text may look like a state of elicit, so the caller must also check it with
 // passage.Call.Written.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {

@@ -56,7 +56,7 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 		t.Errorf("a forged answer counts: %s", got)
 	}
 
-	// The state does not count either if the token has other questions than the state, or none.
+	// Nor does the state count if the token has other questions than the state, or none.
 	digest := [16]byte{1}
 	for name, questions := range map[string][]mcpseal.Question{
 		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
@@ -211,9 +211,9 @@ func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 	}
 }
 
-// TestWhereTheWordingIsWaivedAStateIsStillChecked checks that even then a state counts only with
-// the right version, a recorded answer only with a known action, and a new answer only if it has
-// the right kind.
+// TestWhereTheWordingIsWaivedAStateIsStillChecked checks what must be right even if the wording is
+// waived: a state must have the right version, a recorded answer must have a known action, and a
+// new answer must have the right kind.
 func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	p := pythonService(t, mcpseal.ClaimWording)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}

@@ -55,8 +55,8 @@ func referenceSum(text []byte) (digest [32]byte, ok bool) {
 }
 
 // referenceParser is a recursive descent parser. The field rest is the text that it has not read
-// yet. Its methods return false if the text does not continue with what they read, or if that is
-// not allowed.
+// yet. Its methods return false if the text does not continue with what they should read, or if
+// what they read is not allowed.
 type referenceParser struct {
 	rest string
 }
@@ -209,7 +209,7 @@ func (p *referenceParser) nextRune() rune {
 var referenceNumberGrammar = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
 func (p *referenceParser) number() (any, bool) {
-	// None of these characters may follow a number, so all of them together must be one number.
+	// The number ends before the first other character: none of these characters may follow a number.
 	rest := strings.TrimLeft(p.rest, "+-.0123456789eE")
 	token := strings.TrimSuffix(p.rest, rest)
 	p.rest = rest
@@ -245,7 +245,7 @@ func (p *referenceParser) number() (any, bool) {
 	return referenceNumber{sign, digits, exponent}, true
 }
 
-// utf8 is what docs/token.md calls units: UTF-8, except for lone surrogates.
+// utf8 returns what docs/token.md calls units: UTF-8, except for lone surrogates.
 func (s referenceString) utf8() string {
 	var out []byte
 	for i := 0; i < len(s); i++ {

@@ -1,4 +1,4 @@
-// Package hostile makes JSON texts whose digest is expensive to compute for their length.
+// Package hostile makes JSON texts whose digest is expensive compared with their length.
 // Tests use them to check that a digest needs only little memory.
 package hostile
 

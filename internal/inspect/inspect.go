@@ -1,6 +1,6 @@
-// Package inspect lets the mcpseal command show what a genuine token holds. The command need
-// not have the request that the token is bound to. Only that command may do this, so the
-// package is internal.
+// Package inspect lets the mcpseal command show what a genuine token holds, even without the
+// request that the token is bound to. No other program may do this, so the package is
+// internal.
 // The packages that define the contents of tokens and cursors set the variables [ReadState]
 // and [ReadCursor].
 package inspect

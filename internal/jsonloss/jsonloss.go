@@ -246,7 +246,7 @@ func sameNumber(a, b string) bool {
 }
 
 // inAny returns what JSON loses of a value held in an interface of type any, or nil if it
-// loses nothing. JSON does not keep the type of such a value, which is not counted as a
+// loses nothing. JSON does not keep the type of such a value, but that does not count as a
 // loss.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) || v.Type() == timeType {

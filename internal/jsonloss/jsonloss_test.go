@@ -241,9 +241,8 @@ type Limits struct {
 	Max    int
 }
 
-// TestWhatIsBesideAnEmbeddedTypeIsNotLost checks that Of finds the following loss. If a struct
-// embeds a type with JSON methods, it has these methods too. They write only the embedded type,
-// and none of the other fields.
+// TestWhatIsBesideAnEmbeddedTypeIsNotLost checks that Of finds this loss: a struct that
+// embeds a type with JSON methods has these methods too, and they write none of the other fields.
 func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 	now := time.Now()
 	for name, value := range map[string]any{

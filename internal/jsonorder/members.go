@@ -164,8 +164,9 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end moves past the end of the object, and records whether more text follows that is not of an
-// object around this one. It always returns false, which Next then returns too.
+// end moves past the end of the object. It sets m.whole to true if nothing more follows in the
+// text, or if this object is inside another one. It always returns false, which Next then
+// returns too.
 func (m *Members) end() bool {
 	m.ended = true
 	m.pos++

@@ -18,8 +18,8 @@ func readAll(m *Members) (all []Member, whole bool) {
 	}
 }
 
-// FuzzObject reads objects inside an object in place, some of them only in part. This finds the
-// same members as reading the text of each object by itself.
+// FuzzObject reads inner objects with the callback Members.Object, some of them only in part. It
+// must find the same members when it reads the text of each inner object by itself.
 func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		plain := ReadMembers(text)

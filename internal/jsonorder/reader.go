@@ -137,8 +137,8 @@ func (r *Reader) Check() (mustReread bool, refusal *Refusal) {
 	return mustReread, nil
 }
 
-// Refused reports whether the part of the text that was read has something that is not JSON
-// or not allowed.
+// Refused reports whether r has found something in the text that is not JSON or is not
+// allowed.
 func (r *Reader) Refused() bool { return r.problem != "" }
 
 // Levels returns how deep arrays and objects nest in the text. Call it after reading.

@@ -298,9 +298,9 @@ func SkipPlain[T string | []byte](text T, i int) int {
 // IsPlain reports whether c is printable ASCII and neither a quote nor a backslash.
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
-// notPlain returns 0 if all eight bytes of its argument are plain. Otherwise, find the
-// lowest bit that is set in the result: the byte that has this bit is the lowest byte that
-// is not plain. The bits above it mean nothing.
+// notPlain returns 0 if all eight bytes of its argument are plain. Otherwise, the
+// lowest bit that is set in the result is in the lowest byte that is not plain. The bits
+// above it mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

@@ -22,8 +22,8 @@ type Stream struct {
 	// each value.
 	Buf []byte
 	// Lost is true if the first reading has found that the stream does not fit in one chunk,
-	// so a second reading must follow. What the caller writes in the rest of the first
-	// reading is not used, so it need not write anything.
+	// so a second reading must follow. Until then nothing that is written is used, so the
+	// caller need not write anything.
 	Lost bool
 	// Whole, if true, makes Buf keep the whole stream. It is for tests.
 	Whole bool

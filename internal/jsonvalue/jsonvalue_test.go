@@ -206,7 +206,7 @@ func checkMembers(t *testing.T, text string) {
 }
 
 // mayHaveLongNumber returns true if a text may have a number that is refused for its length. It
-// returns true for every text with a letter e, which may be that of an exponent.
+// returns true for every text with a letter e, because an exponent may begin with it.
 func mayHaveLongNumber(text string) bool {
 	return strings.ContainsAny(text, "eE") || len(text) > 800 && strings.Contains(text, ".")
 }

@@ -32,7 +32,7 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 
 // Extend lets every key open tokens until its last token has expired, and returns the keys
 // that it changed. An expired key opens tokens again if some of its tokens may still be
-// valid. The last key gets no end date.
+// valid. Extend removes the end date of the last key.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {

@@ -136,8 +136,9 @@ func TestRepairNamesTheCommand(t *testing.T) {
 }
 
 // TestEndsOfSealingAreTheEarliest compares the results with the definition. A key stops sealing when
-// the next key begins to seal. But revoked keys may have begun to seal between the two. Of those
-// that were revoked only after the next key had begun, the first one ended the sealing.
+// the next key begins to seal. A revoked key that began to seal between these two ends the
+// sealing earlier, if it was revoked only after the next key had begun. Of several such keys, the
+// first one counts.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

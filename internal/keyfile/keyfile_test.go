@@ -139,7 +139,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 var room = keyfile.Room{TTL: 10 * time.Minute, Skew: time.Minute}
 
 // schedule returns a document with a key for each pair of numbers, in minutes after noon. The key
-// seals from the first, and opens until the second. If the second is -1, the key never expires.
+// seals from the first number on, and opens until the second. If that is -1, the key never expires.
 func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 	t.Helper()
 	var d keyfile.Document

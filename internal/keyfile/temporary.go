@@ -21,7 +21,7 @@ func modeLike(old os.FileInfo) os.FileMode {
 
 // writeBeside writes text to a temporary file in the folder of path, and returns the name of
 // that file. If old is not nil, the temporary file will replace the file that old describes,
-// and gets its owner.
+// and gets the same owner.
 func writeBeside(path string, text []byte, old os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {

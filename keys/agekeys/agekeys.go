@@ -133,7 +133,7 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 }
 
 // Wrap encrypts the text of a key for the recipients. In a file of keys, write secret=age:
-// followed by the base64 of the result. The command mcpseal keys new --recipient
+// followed by the base64 of the result. The command `mcpseal keys new --recipient`
 // encrypts a new key and writes it to a file. Use Wrap if your own program writes the
 // file.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {

@@ -144,7 +144,7 @@ func TestIdentityFileIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestNothingIsNotEnough checks that identities, recipients and the key must not be missing.
+// TestNothingIsNotEnough checks that a missing identity, recipient or key is an error.
 func TestNothingIsNotEnough(t *testing.T) {
 	if _, err := agekeys.New(); err == nil {
 		t.Error("no identities")
@@ -225,8 +225,8 @@ func TestIdentitiesFromSeveralFiles(t *testing.T) {
 	}
 }
 
-// TestIdentityThatOthersCanReachIsWarnedAbout checks that the source that uses an identity file
-// warns if others can read, change or replace this file.
+// TestIdentityThatOthersCanReachIsWarnedAbout checks that a source warns about an identity file
+// that others can read, change or replace.
 func TestIdentityThatOthersCanReachIsWarnedAbout(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes there")

@@ -40,8 +40,8 @@ func (e *epoch) String() string {
 	}, " ")
 }
 
-// parseEpoch decodes the text of an epoch. It returns false for any text but the one that
-// String returns.
+// parseEpoch decodes the text of an epoch. It returns false for a text that String cannot
+// return.
 func parseEpoch(text string) (epoch, bool) {
 	fields := strings.Split(text, " ")
 	if len(text) > 256 || len(fields) != 7 {

@@ -86,9 +86,9 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	}
 }
 
-// TestTokensAreRefusedForTheSkew uses tokens on a new server. They must be refused if
-// they were issued less than a minute, the skew, after the epoch was made: the clock that
-// dated them may be ahead.
+// TestTokensAreRefusedForTheSkew uses tokens on a new server. The skew is a minute. Tokens
+// must be refused if they were issued less than a minute after the epoch was made: the
+// clock that dated them may be ahead.
 func TestTokensAreRefusedForTheSkew(t *testing.T) {
 	s := startServer(t)
 	store, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Logger: quiet})
@@ -197,7 +197,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 			}
 			s.kill()
 			s.start(t)
-			started := newStore(t, s.client(t)) // may be the first store that checks the server, or not
+			started := newStore(t, s.client(t)) // either store may be the first to check the server
 			if !c.keeps {
 				forgotten(t, store, unused)
 				forgotten(t, started, alsoUnused)
@@ -260,7 +260,7 @@ func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	used := newUse()
 	mustSpend(t, store, used, true)
 	epoch := s.client(t).Get(context.Background(), epochKey).Val()
-	other.admin(t, "set", epochKey, epoch) // without this, the epoch would be missing later, which is easy to notice
+	other.admin(t, "set", epochKey, epoch) // without this, the store would notice only that the epoch is missing
 	s.follow(t, other.addr, other)
 	s.admin(t, "replicaof", "no", "one")
 	look(t, store)
@@ -296,7 +296,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	}
 	var once sync.Once
 	client.AddHook(beforeLook{&counter{}, func() {
-		once.Do(func() { // the check uses the connection that was given back last: make this the old one
+		once.Do(func() { // the check uses the connection that was given back last, so give the old one back now
 			idle(1)
 			old.Close()
 			idle(2)
@@ -307,7 +307,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	}
 }
 
-// beforeLook is a hook of the client that calls do before each check of a server.
+// beforeLook is a hook of the client. It calls the function do before each check of a server.
 type beforeLook struct {
 	*counter
 	do func()
@@ -388,8 +388,8 @@ func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	works(t, store)
 }
 
-// TestTheClockOfWhoMakesAnEpoch replaces an epoch with one that another process has made,
-// whose clock is two hours behind or ahead. A running store must still refuse all tokens
+// TestTheClockOfWhoMakesAnEpoch replaces an epoch with one from another process, whose
+// clock is two hours behind or ahead. A running store must still refuse all tokens
 // that were issued before the replacement. After the skew, running and new stores must
 // accept fresh tokens.
 func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
@@ -600,9 +600,9 @@ func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
 	mustSpend(t, two, alsoUnused, true)
 }
 
-// TestSingleUseIsSwitchedOnReplicaByReplica does what the operations page says. A token
-// that was opened by a replica of the service without a store works once more at a replica
-// with a store, until the epoch is deleted.
+// TestSingleUseIsSwitchedOnReplicaByReplica does what the operations page says. Some
+// replicas of the service have no store yet. A token that such a replica has opened works
+// once more at a replica with a store, until the epoch is deleted.
 func TestSingleUseIsSwitchedOnReplicaByReplica(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -21,7 +21,7 @@ func Example() {
 	}
 	client := redis.NewClient(&redis.Options{
 		Addr: "redis.example.com:6379", Username: "mcpseal", Password: "…",
-		ContextTimeoutEnabled: true, // or New refuses the client
+		ContextTimeoutEnabled: true, // New refuses a client without it
 	})
 	store, err := redisreplay.New(ctx, client, redisreplay.Config{})
 	if err != nil {

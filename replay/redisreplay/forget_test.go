@@ -32,7 +32,7 @@ const (
 var ways = []struct {
 	name  string
 	left  string // which used tokens work again in spite of the epoch: nothing or aSecond
-	some  bool   // true if without the epoch some tokens always work again, on any machine
+	some  bool   // true if some tokens always work again without the epoch, on any machine
 	setUp func(*testing.T) scene
 }{
 	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
@@ -57,7 +57,7 @@ type scene struct {
 	wait   bool   // true if each use waits until a replica has it
 	halts  bool   // true if no new store can start after forget
 	window bool   // true if used tokens work for up to a second after forget
-	lags   bool   // true if the uses after before are lost; then there are more of them
+	lags   bool   // true if uses that follow the call of before are lost; then play makes more of them
 	before func() // called while tokens are used, if it is not nil
 	forget func() // makes Redis forget, when no more tokens are used
 }
@@ -250,8 +250,8 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 }
 
 // decided uses a token until the store decides, and reports whether the token worked. The
-// store refuses a token if Redis may have forgotten it, or evicts keys. Other errors do not
-// count: connections to a server that is gone fail at first.
+// store refuses a token if Redis may have forgotten it or if a server evicts keys. Other
+// errors do not count: connections to a server that is gone fail at first.
 func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -87,8 +87,8 @@ func TestWhenARestartLosesNothing(t *testing.T) {
 	}
 }
 
-// FuzzEpoch parses texts that may be in a server in place of an epoch. A text must be
-// exactly the text of an epoch, or no epoch at all.
+// FuzzEpoch parses texts that may be in a server in place of an epoch. A text that
+// parseEpoch accepts must be exactly the text of an epoch.
 func FuzzEpoch(f *testing.F) {
 	f.Add("mcpseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
 	f.Add("none abc")

@@ -155,7 +155,7 @@ func (r *relay) dial(near net.Conn) (net.Conn, error) {
 	}
 }
 
-// lead makes all connections from now on lead to another server.
+// lead makes the relay connect to another server from now on.
 func (r *relay) lead(to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

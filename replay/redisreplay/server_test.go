@@ -72,8 +72,8 @@ func (s *server) start(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err == nil {
-			// Any answer will do, even that a password is missing, except that the server
-			// is still loading its data.
+			// Any answer will do, even the error that a password is missing. The exception is
+			// the error that the server is still loading its data.
 			fmt.Fprint(conn, "PING\r\n")
 			conn.SetReadDeadline(time.Now().Add(time.Second))
 			answer := make([]byte, 64)

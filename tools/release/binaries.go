@@ -90,9 +90,9 @@ func (r *release) fileName(what string) string {
 	return "mcpseal_" + strings.TrimPrefix(r.version, "v") + "_" + what
 }
 
-// writeBinary writes the command for one platform, and its SBOM. It builds the command as go
-// install does from the published module, so that everybody can build the same bytes without
-// a clone.
+// writeBinary writes the command for one platform, and its SBOM. It builds the command with
+// go install. So everybody can build the same bytes from the published module, without a
+// clone.
 func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo, error) {
 	system, arch, _ := strings.Cut(target, "/")
 	bin := filepath.Join(r.scratch, "path", system+"_"+arch)

@@ -17,7 +17,7 @@ var programs embed.FS
 type sdk struct {
 	path    string
 	oldest  string // the first version with multi round-trip requests
-	program string // the name of a program that uses the SDK but not mcpseal; the names of the programs that use both start with this name
+	program string // the name of a program that uses the SDK but not mcpseal; if a program uses both, its name starts with this name
 	adapter string
 }
 

@@ -182,7 +182,7 @@ func play(r round) reply {
 var journalMutex sync.Mutex
 
 // journal writes a line about a state or cursor to the file that JOURNAL names. The event is
-// "issued" or "got". The request says which call the state is for.
+// "issued" or "got". The parameter request says which call the state is for.
 func journal(event, kind, text, method, request string, extra *mcp.RequestExtra) {
 	path := os.Getenv("JOURNAL")
 	if path == "" {

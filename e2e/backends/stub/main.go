@@ -1,8 +1,8 @@
 // Command stub is an MCP server without an SDK, written as people often write one by hand. It
 // reads whatever encoding/json reads, and no headers but Content-Encoding and X-User. It accepts
 // batches, several messages in one body, and compressed bodies. It lists the same tools as the
-// server in ../go, but all of them except multi_round only ask for a confirmation, and so do its
-// prompt and its resource. It keeps the same journal as the server in ../go.
+// server in ../go. Its prompt, its resource and all its tools except multi_round only ask for a
+// confirmation. It keeps the same journal as the server in ../go.
 //
 // The flag -answers gives the form of its answers. With "json" and "sse" they have the usual
 // forms. With "sse-cr", lines end with CR alone, and every byte is sent by itself. With "gzip",
@@ -201,7 +201,7 @@ func secret(value string) string { return value + "|" + rand.Text() + "|" + os.G
 var journalMutex sync.Mutex
 
 // journal writes a line about a state or cursor to the file that JOURNAL names. The event is
-// "issued" or "got". The request says which call the state is for.
+// "issued" or "got". The parameter request says which call the state is for.
 func journal(event, kind, text, method, request, user string) {
 	line, _ := json.Marshal(map[string]string{"event": event, "kind": kind, "text": text, "method": method, "request": request, "user": user})
 	journalMutex.Lock()

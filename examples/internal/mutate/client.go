@@ -42,7 +42,7 @@ type Client struct {
 // Call describes one call: all its rounds, and all its pages.
 type Call struct {
 	Revision string
-	Method   string // tools/call, prompts/get, resources/read or a list
+	Method   string // tools/call, prompts/get, resources/read, or a list method such as tools/list
 	Params   map[string]any
 	Answer   func(Question) any // returns the answer to a question, as a value that encoding/json can encode
 	Pages    int                // how many pages of a paged tool to fetch; 0 means one

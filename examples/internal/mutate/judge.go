@@ -59,9 +59,9 @@ type acceptance struct{ accepted atomic.Bool }
 type acceptanceKey struct{}
 
 // watch is the outermost middleware. It counts the requests whose token was accepted, and the
-// requests that reached a handler. A request with a result that is not an error did reach a
-// handler, because only handlers return such results. A request that ended with an error may
-// have reached a handler too, but is not counted.
+// requests that reached a handler. A result of a tool, a prompt or a resource shows that a handler
+// was reached, if it is not an error. A request that ended with an error may have reached a handler
+// too, but is not counted.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(acceptance)

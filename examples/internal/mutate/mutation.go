@@ -81,8 +81,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// The mutations replace recorded values with these values. A method that a server answers with
-// an endless stream is not among them.
+// The mutations replace recorded values with these values. The list of methods has none that a
+// server answers with an endless stream.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
@@ -228,7 +228,7 @@ func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 
 var member = regexp.MustCompile(`[{,]"([A-Za-z_]+)":`)
 
-// doubled returns the body with a member of an object repeated, with another value.
+// doubled repeats one member of an object in the body, and gives the copy another value.
 func (a *attacker) doubled(body []byte) []byte {
 	found := member.FindAllSubmatchIndex(body, 50)
 	if len(found) == 0 {

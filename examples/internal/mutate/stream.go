@@ -60,10 +60,9 @@ type answerer struct {
 	ask    asking
 }
 
-// After begin, each question that comes on the stream is passed to a.ask, until the function
-// end is called. Questions can also come in the HTTP response to the call itself: pass
-// these to the function askLocked, which calls a.ask too, but never at the same time as the
-// stream. If a is nil, askLocked is nil.
+// begin makes the stream pass each question to a.ask, until the caller calls end. Questions can
+// also come in the HTTP response to the call itself: pass these to the function askLocked, which
+// calls a.ask too, but never at the same time as the stream. If a is nil, askLocked is nil.
 func (a *answerer) begin() (askLocked asking, end func()) {
 	if a == nil {
 		return nil, func() {}

@@ -1,7 +1,7 @@
 // Package exactargs reads the arguments of a paged tool into a Go value, exactly: the
 // value that the schema checks is the value that the handler gets and that the cursor is
-// bound to. Only arguments that the author left unbound are not part of the cursor.
-// Names are case-sensitive, and whole numbers keep all their digits.
+// bound to. Arguments that the author left unbound are the exception: the cursor is not
+// bound to them. Names are case-sensitive, and whole numbers keep all their digits.
 package exactargs
 
 import (

@@ -314,9 +314,9 @@ func FuzzPagedArguments(f *testing.F) {
 }
 
 // oracle decodes a JSON text, with every number as a *big.Rat. It fails the test if the Reader
-// should have refused the text, for one of its numbers or for a name that an object has twice. It
-// takes a number with very many digits or a large exponent as the nearest double, because the exact
-// number would be vast.
+// should have refused the text, for one of its numbers or for a name that an object has twice. For
+// a number with very many digits or a large exponent, it returns the nearest double, because the
+// exact number would be vast.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()

@@ -1,5 +1,5 @@
-// Package passage describes a call on its way to the handler. The middleware of a
-// protected server, package elicit and tests of handlers share that description.
+// Package passage describes a call on its way to the handler. Package elicit, tests of
+// handlers, and the middleware of a protected server share that description.
 package passage
 
 import (
@@ -108,8 +108,8 @@ func (c *Call) Began() {
 
 // Within returns the asker for this run of a handler. It calls newAsker only once in a
 // run, so a handler that calls elicit.Within several times gets the same asker each
-// time. The result ok is false if the request is neither the one that earlier calls of
-// Within in this run got, nor a copy of it.
+// time. The result ok is false if earlier calls of Within in this run got another
+// request. A copy counts as the same request.
 func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, newAsker func() any) (asker any, ok bool) {
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
@@ -173,8 +173,8 @@ func (c *Call) Taken() bool {
 }
 
 // Sends is called when the SDK sends a question to an older client. If this
-// question was passed to the method Owe, the handler has now returned it as it must, and
-// owes nothing more: the SDK will run the handler again with the answer.
+// question was passed to the method Owe, the handler has returned it to the SDK, and owes
+// nothing more: the SDK will run the handler again with the answer.
 func (c *Call) Sends(question mcp.InputRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Call) Sends(question mcp.InputRequest) {
 	}
 }
 
-// areAlike reports whether two questions have the same kind, and, if the user reads them,
+// areAlike reports whether two questions have the same kind and, if they are elicitations,
 // the same message. The SDK changes other parts of some questions when it sends them.
 func areAlike(a, b mcp.InputRequest) bool {
 	if KindOf(a) != KindOf(b) {
@@ -263,8 +263,7 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round: the one that the boundary read from the token that came in. The
-// caller must not change the Round afterwards.
+// Begin begins the given round. The caller must not change the Round afterwards.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,7 +315,7 @@ func (in *input) matches(req mcp.Request) bool {
 	return in.target == target && sameValue(in.arguments, arguments) && maps.Equal(in.promptArgs, promptArgs)
 }
 
-// sameRequest reports whether a and b are one request, or one is a copy of the other.
+// sameRequest reports whether a is the same request as b, or a copy of it.
 func sameRequest(a, b mcp.Request) bool {
 	if a.GetParams() == b.GetParams() {
 		return true

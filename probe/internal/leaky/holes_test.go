@@ -13,9 +13,8 @@ import (
 // attack is an attack on a server. It returns true if it got through.
 type attack func(t *testing.T, s *Server) bool
 
-// with returns an attack that begins an honest call of deploy, and then sends the retry as the
-// function change has changed it. The attack got through if the server answers with the given
-// text.
+// with returns an attack that begins an honest call of deploy, lets the function change edit the
+// retry, and sends it. The attack got through if the server answers with the given text.
 func with(says string, change func(m *message)) attack {
 	return func(t *testing.T, s *Server) bool {
 		m := message{answers: yes}
@@ -329,8 +328,8 @@ func TestTheSoundServerStopsEveryAttack(t *testing.T) {
 	}
 }
 
-// also lists, for each hole, the attacks of other holes that get through it too, because its one
-// deviation lets them through as well.
+// One hole can let the attacks of other holes through too. For each hole, this map names those
+// other holes.
 var also = map[string][]string{
 	"stripping":         {"case-blind"}, // a state with a misspelt name counts as no state
 	"unbound-arguments": {"floats", "folded-arguments", "subset-arguments"},

@@ -18,8 +18,8 @@ type record struct {
 	User    string            `json:"user,omitempty"`
 	Expires int64             `json:"expires,omitempty"` // when it expires, in Unix milliseconds
 	ID      string            `json:"id,omitempty"`      // a random id, to notice a second use
-	Round   int               `json:"round"`             // the index of the target's question that was asked
-	Asked   map[string]string `json:"asked,omitempty"`   // maps the key of each question that was asked to the kind of the question
+	Round   int               `json:"round"`             // the index of the question that was asked last
+	Asked   map[string]string `json:"asked,omitempty"`   // the kind of each question that was asked, by the key of the question
 	Offset  int               `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
 
 	args map[string]string // replaces arguments of the request; set only for a state that is not sealed

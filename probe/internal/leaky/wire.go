@@ -151,8 +151,8 @@ func (v value) hasNull() bool {
 		slices.ContainsFunc(v.members, func(m member) bool { return m.hasNull() })
 }
 
-// canonical returns the same text for v however the client wrote it. The function number
-// converts the text of a number. Of duplicate members, the text has only the first.
+// canonical returns the same text for v, in whatever way the client wrote v. The function number
+// converts the text of a number. The text has only the first of duplicate members.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder
 	v.write(&b, number)

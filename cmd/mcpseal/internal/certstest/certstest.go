@@ -29,7 +29,7 @@ type Leaf struct {
 	DNS      []string
 	URIs     []string
 	Emails   []string
-	NotAfter time.Time // the zero time means in an hour
+	NotAfter time.Time // the zero time means an hour from now
 
 	NotBefore time.Time // the zero time means yesterday
 }

@@ -25,9 +25,9 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return callOf(r).take(res), nil
 }
 
-// take turns the server's answer into the answer that the client gets. The result is always a
-// new http.Response, so that nothing that the server adds later, such as trailers, reaches the
-// client.
+// take returns the answer that the client gets in place of the server's answer. The
+// result is always a new http.Response, so that nothing that the server adds later, such as
+// trailers, reaches the client.
 func (c *call) take(res *http.Response) *http.Response {
 	media, status := mediaType(res.Header), res.StatusCode
 	switch {
@@ -121,7 +121,7 @@ func (c *call) reply(res *http.Response, status int, header http.Header, body []
 	}
 }
 
-// wholeBody is the body of an answer that writes itself to the client when it is read, at once
+// wholeBody is the body of an answer. When it is read, it writes itself to the client, at once
 // and as a whole. Otherwise, httputil.ReverseProxy would copy it through a buffer in pieces, and
 // the client would get the last piece only after the request is counted and logged.
 type wholeBody struct {

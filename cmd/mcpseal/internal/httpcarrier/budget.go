@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// budget limits how many bytes the messages of all requests together use in memory. A request
-// that needs more than is left fails and does not wait, because two requests that wait for
-// each other's bytes would wait for ever.
+// budget limits how many bytes the messages of all requests together use in memory. If a
+// request needs more than is left, it fails and does not wait, because two requests that wait
+// for each other's bytes would wait for ever.
 type budget struct {
 	limit int64
 	used  atomic.Int64

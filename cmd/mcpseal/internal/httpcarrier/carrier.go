@@ -1,6 +1,6 @@
-// Package httpcarrier carries MCP messages over HTTP between clients, the core of the proxy,
-// and one server. This package only moves bytes. The core, package proxy, decides what happens
-// to each message.
+// Package httpcarrier carries MCP messages over HTTP between clients and one server. This
+// package only moves bytes. The core of the proxy, package proxy, decides what happens to each
+// message.
 package httpcarrier
 
 import (
@@ -49,8 +49,8 @@ type Config struct {
 	ForwardIdentity bool
 	// AllowOrigins lists the origins of the web pages that may send requests, such as
 	// https://app.example.com. If the list is empty, only pages from the proxy's own address
-	// may, and only if that address is an IP address or localhost. Requests without the
-	// header Origin are always allowed.
+	// may send requests, and only if that address is an IP address or localhost. Requests
+	// without the header Origin are always allowed.
 	AllowOrigins []string
 	// MaxRequest is the maximum length of a request's body, in bytes. 0 means 4 MiB.
 	MaxRequest int
@@ -339,7 +339,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	c, out, upstream := callOf(r.Out), r.Out, h.config.Upstream
 	if out.GetBody != nil {
-		out.Body, _ = out.GetBody() // net/http sends a body in memory together with the headers
+		out.Body, _ = out.GetBody() // if a body is in memory, net/http sends it together with the headers
 	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
 	if c.metadata { // the client is not known, so forward neither its query nor its headers

@@ -796,7 +796,7 @@ func TestHeadersMustSayWhatACallSays(t *testing.T) {
 }
 
 // TestOnlyPagesThatMayDoSoSendRequests checks that a web page can send requests only if its origin
-// is the carrier itself, or is in Config.AllowOrigins if that is set.
+// is in Config.AllowOrigins. If that list is empty, the origin must be the carrier itself.
 func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
 	own := newFront(t, writes(202, "", ""))
 	address := strings.TrimSuffix(own.url, "/mcp")

@@ -48,7 +48,7 @@ const chunkSize = 32 << 10
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Read reads the stream that the client gets. That stream always ends with io.EOF, even after
-// a failure, because another error would only cut the client's connection.
+// a failure, because any other error would only cut the client's connection.
 func (e *events) Read(p []byte) (int, error) {
 	for e.written == len(e.out) {
 		if e.ended {
@@ -58,7 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 			e.out = nil
 		}
 		e.out, e.written = e.out[:0], 0
-		e.share.resize(cap(e.event) + cap(e.out)) // the bytes that were sent no longer count
+		e.share.resize(cap(e.event) + cap(e.out)) // bytes no longer count when they have been sent
 		if e.chunk == nil {
 			e.chunk = copyBuffers{}.Get()
 		}

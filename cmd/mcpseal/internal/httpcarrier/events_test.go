@@ -75,7 +75,7 @@ func rewritten(t *testing.T, parts ...string) string {
 	return string(out)
 }
 
-// same means, in the list streams, that the client gets exactly what the server sent.
+// same marks a case of streams in which the client gets exactly what the server sent.
 const same = "same"
 
 // streams has streams of events: what the server sends, and what the client gets.

@@ -81,7 +81,8 @@ func headerMismatch(id string) []byte {
 
 // allowsOrigin reports whether the web page that sent the request may send it. An attacker can
 // make the host name of a page resolve to this machine. So without a list of allowed origins,
-// allowsOrigin allows only IP addresses, which nobody resolves, and localhost.
+// allowsOrigin allows only localhost and IP addresses. An attacker cannot choose where these
+// lead.
 func (h *Handler) allowsOrigin(r *http.Request) bool {
 	values := r.Header["Origin"]
 	if len(values) == 0 {

@@ -13,7 +13,7 @@ import (
 
 var compact = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
 
-// FuzzAuthorization checks that the function bearer accepts only headers that match the pattern
+// FuzzAuthorization checks that bearer() accepts only headers that match the regular expression
 // compact, and that no token is accepted except the one that the provider made. In the input, TOKEN,
 // HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
 func FuzzAuthorization(f *testing.F) {
@@ -68,7 +68,7 @@ func sameBytes(a, b string) bool {
 	return true
 }
 
-// FuzzKeys looks for a key that is accepted, but with which a verification panics.
+// FuzzKeys looks for a key that is accepted but makes a verification panic.
 func FuzzKeys(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)

@@ -40,8 +40,8 @@ type JWTConfig struct {
 	// Client is the HTTP client that fetches the metadata and the keys. JWT uses a copy of
 	// it, with limits on time, size and redirects. Nil means a new client.
 	Client *http.Client
-	// Logger gets a record when the keys cannot be fetched, at most once a minute, and when
-	// they can be fetched again, and when none of them is usable. Nil means [slog.Default].
+	// Logger gets a record when the keys cannot be fetched (at most once a minute), when they
+	// can be fetched again, and when none of them is usable. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -53,7 +53,7 @@ const (
 	// that has expired gets no leeway, because clients renew their tokens in time. But a
 	// new token must work at once.
 	leeway = time.Minute
-	// patience is how long a request waits at most until the keys have been fetched.
+	// patience is the longest time that a request waits for the keys to be fetched.
 	patience = 5 * time.Second
 )
 
@@ -143,7 +143,7 @@ func newTokens(ctx context.Context, config JWTConfig, now func() time.Time) (*To
 func (t *Tokens) Headers() []string { return []string{"Authorization"} }
 
 // Ready returns nil if there are keys to check tokens with. It fetches the keys if they are
-// missing or old. The error says why there are none.
+// missing or old. The error says why there are no keys.
 func (t *Tokens) Ready(ctx context.Context) error {
 	keys, err := t.keys.get(ctx)
 	if err == nil && len(keys) == 0 {
@@ -241,7 +241,7 @@ func checkHeader(header jose.Header) error {
 	return fmt.Errorf("the token has the type %s, which is not that of an access token", mcpseal.PlainText(text))
 }
 
-// claims has the claims of a token that the proxy reads.
+// claims holds the claims that the proxy reads from a token.
 type claims struct {
 	jwt.Claims
 	Confirmation json.RawMessage `json:"cnf"`

@@ -41,8 +41,8 @@ type key struct {
 
 var errUnknownKey = errors.New("unknown key")
 
-// find returns the one of the given keys that has the id and is for the algorithm. If the id is
-// "", there must be only one key. The error is errUnknownKey if no key has the id.
+// find searches the given keys, and returns the key that has the id and is for the algorithm. If
+// the id is "", there must be only one key. The error is errUnknownKey if no key has the id.
 func find(keys []key, id string, algorithm jose.SignatureAlgorithm) (crypto.PublicKey, error) {
 	if id == "" && len(keys) > 1 {
 		return nil, errors.New("the token names no key, and the provider has more than one")
@@ -78,7 +78,7 @@ type keySet struct {
 	fetched  time.Time
 	tried    time.Time     // when the last fetch began
 	flight   chan struct{} // closed when the running fetch ends; nil if no fetch is running
-	failures int           // failed fetches since the last that succeeded
+	failures int           // how many fetches have failed since the last success
 	failure  error
 	logged   time.Time
 }

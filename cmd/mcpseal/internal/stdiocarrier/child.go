@@ -19,7 +19,7 @@ type child struct {
 func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
-	cmd.WaitDelay = grace // so that Wait ends even if a process that the server left behind keeps standard error open
+	cmd.WaitDelay = grace // so that Wait ends even if the server leaves a process behind, which may keep standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -92,7 +92,7 @@ func TestTooManyRequestsAreRefusedUntilSomeAreAnswered(t *testing.T) {
 	}
 	r.send(call(`"one more"`, "deploy", ""))
 	r.expectError(`"one more"`, internalError)
-	r.send(`{"jsonrpc":"2.0","method":"notifications/x"}`) // a notification takes no place
+	r.send(`{"jsonrpc":"2.0","method":"notifications/x"}`) // a notification does not count towards the limit
 	r.say(ask("7", r.secret))
 	r.tokenOf(r.next(), "7")
 	r.send(call(`"one more"`, "deploy", ""))
@@ -178,7 +178,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 	if p.take("7") != nil {
 		t.Error("a cancelled request has an exchange")
 	}
-	p.cancel(`"0 more"`) // takes the place of 7 among the cancelled requests
+	p.cancel(`"0 more"`) // among the cancelled requests, its id now replaces the id 7
 	if err := request("7"); err != nil {
 		t.Error(err)
 	}

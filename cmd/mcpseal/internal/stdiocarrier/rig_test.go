@@ -38,8 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// obey is a server that does what the client's notifications test/… say. By itself it answers only
-// the request test/report: with all other lines that it got since the last report.
+// obey is a server that does what the client orders with notifications test/…. The only request
+// that it answers by itself is test/report. The answer has all other lines that arrived since the
+// last report.
 func obey(in io.Reader, out, log io.Writer) int {
 	received, last := [][]byte{}, [][]byte{}
 	stream := bufio.NewReader(in)
@@ -311,7 +312,7 @@ func call(id, tool, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"env":"staging"}` + more + `}}`
 }
 
-// tokenOf returns the token in an answer that the client got, which is its state or its cursor.
+// tokenOf returns the token in an answer that the client got: the answer's state or cursor.
 func (r *rig) tokenOf(line, id string) string {
 	r.t.Helper()
 	var m struct {

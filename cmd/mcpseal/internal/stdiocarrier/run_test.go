@@ -229,7 +229,7 @@ func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
 			release := make(chan struct{})
 			defer close(release)
 			stuck := writerFunc(func([]byte) (int, error) {
-				time.AfterFunc(300*time.Millisecond, cancel) // by then, a server that exits has usually ended
+				time.AfterFunc(300*time.Millisecond, cancel) // by then, a server that got test/exit has usually ended
 				<-release
 				return 0, io.ErrClosedPipe
 			})

@@ -195,7 +195,7 @@ func (p *Provider) Sign(claims map[string]any) string {
 }
 
 // SignWith returns a token with this header and these claims, signed with the key that has
-// this id. The header's member alg says with which algorithm.
+// this id. The header's member alg names the algorithm.
 func (p *Provider) SignWith(id string, header, claims map[string]any) string {
 	texts := make([][]byte, 2)
 	for i, value := range []map[string]any{header, claims} {
