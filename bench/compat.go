@@ -18,11 +18,12 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// cache is the directory into which interop/run installs the other SDKs.
+// cache is the directory into which interop/run installs the SDKs of other languages.
 const cache = "../.cache/e2e"
 
-// peerComparisons compares, for every other SDK, how fast mcpseal and that SDK open the
-// SDK's tokens. If an SDK is not installed, its comparison only says so.
+// peerComparisons returns a comparison for the Python SDK and one for the TypeScript SDK: how
+// fast mcpseal and the SDK open the SDK's tokens. If an SDK is not installed, its comparison
+// only says so.
 func peerComparisons() (all []comparison) {
 	const size = 256
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
@@ -81,9 +82,9 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script of another SDK, and sends it the map params. The script opens
-// the token in this map. startPeer first copies the script to the directory that holds the
-// SDK's modules.
+// startPeer starts a script that uses an SDK of another language, and sends it the map params.
+// The script opens the token in this map. startPeer first copies the script to the directory
+// that holds the SDK's modules.
 func startPeer(program, script string, params map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
@@ -101,8 +102,8 @@ func startPeer(program, script string, params map[string]string) (func() float64
 
 // startProgram starts another process and sends it the map params. After that, the process
 // reads numbers: each says how often to run a job. startProgram returns a function that
-// measures how long one job takes there, in nanoseconds. The other process ends when its input
-// ends, at the latest when the benchmark ends.
+// measures how long one job takes in that process, in nanoseconds. The process ends when its
+// input ends, at the latest when the benchmark ends.
 func startProgram(program string, args []string, params map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err

@@ -36,8 +36,8 @@ var chosen = map[string]any{"region": "eu-west", "canary": true, "replicas": 3}
 
 func regions() elicit.FormOption { return elicit.Enum("region", "eu-west", "eu-north", "us-east") }
 
-// answeredByHand does the least that a handler without elicit must do: it computes a digest
-// of a question whose schema it has as text, and decodes the answer without checking it.
+// answeredByHand does the least that a handler without package elicit must do. It computes a
+// digest of a question whose schema it has as text, and decodes the answer without checking it.
 func answeredByHand() contender {
 	schema := []byte(`{"type":"object","properties":{"region":{"type":"string","description":"where to deploy","enum":["eu-west","eu-north","us-east"]},` +
 		`"canary":{"type":"boolean","description":"whether to deploy to one machine first"},` +
@@ -60,7 +60,7 @@ func answeredBefore(options ...elicit.FormOption) func() {
 	next := thirdRound(options...)
 	ask, asked := next(), 0
 	return func() {
-		if asked++; asked == 900 { // one run may ask only 1000 times under one key
+		if asked++; asked == 900 { // one run may ask at most 1000 times under one key
 			ask, asked = next(), 0
 		}
 		got, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value()

@@ -79,8 +79,8 @@ func growths(budget time.Duration) (all []growth) {
 	return all
 }
 
-// judged sets the exponent and compares it with the highest that is allowed. The exponent is
-// that of the last step, because at the smaller sizes fixed costs hide growth.
+// judged sets the exponent and compares it with the highest exponent that is allowed. It uses
+// the exponent of the last step, because at the smaller sizes fixed costs hide growth.
 func (g growth) judged() growth {
 	g.Exponent = math.Log(g.Nanos[2]/g.Nanos[1]) / math.Log(float64(g.Sizes[2])/float64(g.Sizes[1]))
 	g.Met = g.Exponent <= g.Most+slack

@@ -43,7 +43,7 @@ type verdict struct {
 func main() {
 	playRole()
 	asJSON := flag.Bool("json", false, "print JSON")
-	budget := flag.Duration("budget", 45*time.Second, "how long to measure in all")
+	budget := flag.Duration("budget", 90*time.Second, "how long to measure in all")
 	only := flag.String("only", "", "measure only what has this in its title")
 	flag.Parse()
 
@@ -131,7 +131,7 @@ func retryTitle(size int) string {
 
 func comparisons() []comparison {
 	var all []comparison
-	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender "floor", so that this contender looks too fast
+	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender "floor", which then looks too fast
 		all = append(all, comparison{
 			title:      retryTitle(size),
 			contenders: tokenContenders(size),

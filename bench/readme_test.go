@@ -124,8 +124,8 @@ func inBytes(size string) string {
 	return strings.NewReplacer("1 KiB", "1024 B", "4 KiB", "4096 B").Replace(size)
 }
 
-// prints reports whether a table has this cell. If the table cannot be made on this machine, prints
-// looks at the rows and columns that the table would have.
+// prints returns true if a table has this cell. If the table cannot be made on this machine, the
+// rows and columns that the table would have are searched.
 func prints(printed []printedTable, title, row, column string) bool {
 	for _, p := range printed {
 		if !strings.HasPrefix(p.title, title) {

@@ -191,8 +191,8 @@ func (p *printedTable) shape() (names, columns, optional []string) {
 	return names, []string{"ns", "ratio", "allocations", "characters"}, []string{"allocations", "characters"}
 }
 
-// TestEveryGrowthIsAtMostLinearOrSaysWhyNot checks that every target that allows more than linear
-// growth has a reason. Only a full run of the benchmark tells whether the targets are met.
+// TestEveryGrowthIsAtMostLinearOrSaysWhyNot checks that every target above linear growth has a
+// reason. Only a full run of the benchmark tells whether the targets are met.
 func TestEveryGrowthIsAtMostLinearOrSaysWhyNot(t *testing.T) {
 	jobs := growingJobs()
 	for _, thing := range []string{"state", "arguments", "questions", "rounds of elicit", "keys in a file", "used tokens"} {

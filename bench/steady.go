@@ -21,10 +21,10 @@ const (
 	settling = 3 * time.Second // how long a store runs before it is measured; longer than the lifetime, because a store may round that up
 )
 
-// steady measures replay stores in a steady state: tokens live for a second, and as many
-// expire as are added. Stores remove expired tokens in bursts, and the measured times
-// include these bursts. So each store runs alone, and its time is the mean over several
-// seconds, not a median. This takes longer than the budget, except in a test.
+// steady measures replay stores in a steady state: tokens live for a second, so they expire at
+// the rate at which new tokens are added. Stores remove expired tokens in bursts, and the
+// measured times include these bursts. So each store runs alone, and its time is the mean over
+// several seconds, not a median. The measurement takes longer than the budget, except in a test.
 func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []row) {
 	settle, measured := settling, max(2*settling, budget/time.Duration(len(stores)))
 	if budget < time.Second {

@@ -49,7 +49,7 @@ func memoryUses(users uint64) func(time.Duration) []row {
 
 // longestUses measures the longest time that a request may have to wait for a store, while
 // the store removes expired uses or grows its map. Pauses of the machine make this time
-// longer. So it reports the shortest of these times from several runs.
+// longer. So longestUses takes this time from several runs, and reports the shortest.
 func longestUses(budget time.Duration) (rows []row) {
 	const held, runs = 100_000, 5
 	for _, s := range memoryStores {
