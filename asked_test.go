@@ -53,7 +53,7 @@ func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 			reads, at := 0, 0
 			for _, other := range asked {
 				text := []byte(intact.text)
-				text[at] = 0 // 0 is no kind, so this question is unreadable
+				text[at] = 0 // no kind has the number 0, so this question is unreadable
 				at += len(appendQuestions(nil, []Question{other}))
 				round.questions = questionList{string(text), intact.order}
 				if !round.Accepts(q.Key, q.Kind) {
@@ -68,7 +68,7 @@ func TestAnAnswerIsCheckedAgainstFewQuestions(t *testing.T) {
 }
 
 // TestEveryQuestionTakesItsAnswer tries rounds with every number of questions. Two goroutines
-// read each round at once.
+// read each round at the same time.
 func TestEveryQuestionTakesItsAnswer(t *testing.T) {
 	everything := shuffled(MaxQuestions)
 	for n := range MaxQuestions + 1 {
@@ -110,7 +110,7 @@ func shuffled(n int) (all []Question) {
 }
 
 // roundsWith returns rounds whose tokens hold these questions. Tokens of the native format are
-// read differently from those of other formats, so there is one round for each.
+// read differently from those of other formats, so one token is native and one is not.
 func roundsWith(t *testing.T, asked []Question) map[string]*Round {
 	ring := Ephemeral()
 	rounds := make(map[string]*Round)

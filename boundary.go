@@ -122,8 +122,8 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // Missing returns which of the given claims are neither proved by the tokens that this
 // boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
 // compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
-// waived. Call Missing when a handler that relies on a claim is registered, and refuse a
-// boundary without that claim.
+// waived. Call Missing when you register a handler that relies on a claim, and refuse the
+// boundary if the claim is missing.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the config with its defaults filled in, except in Format, URLTTL and

@@ -17,8 +17,8 @@ import (
 // serve several purposes.
 //
 // An error that wraps [ReasonMalformed], [ReasonUnknownKey] or [ReasonForged] means that
-// the text is not genuine. Any other error, or a panic, means that the codec failed. The
-// token is rejected either way.
+// the text is not genuine. Any other error, or a panic, means that the codec failed. After
+// every error or panic, the token is rejected.
 //
 // A codec may also have a method KeyID(text string) string, which returns the id of the
 // key that a text names, whether the text is genuine or not. The log shows this id.

@@ -12,7 +12,7 @@ import (
 )
 
 // Config is the policy of a boundary. New copies it. Set Keys and Audience, and leave the
-// rest at zero until you need it.
+// other fields at zero until you need them.
 type Config struct {
 	// Keys seals and opens native tokens. Required, unless Format is set. A *Ring is
 	// a KeySource.
@@ -24,10 +24,10 @@ type Config struct {
 	// Waive is a set of claims that this config demands but Format cannot carry. The boundary
 	// does without these claims. Zero waives none.
 	Waive ClaimSet
-	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. At
-	// most one format, whether in Format or in AlsoOpen, may have no prefix. Cursors are
-	// sealed with the first ring or codec among Keys, Format and AlsoOpen, in this order. Nil
-	// means no further formats.
+	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of all
+	// formats in Format and AlsoOpen, at most one may have no prefix. Cursors are sealed with
+	// the first ring or codec among Keys, Format and AlsoOpen, in this order. Nil means no
+	// further formats.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services with different names

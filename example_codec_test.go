@@ -36,7 +36,7 @@ func (c serviceCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, er
 
 func (c serviceCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // only one spelling of a token may open
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // each token has only one valid spelling
 		return nil, mcpseal.ReasonMalformed
 	}
 	payload, err := c.service.Decrypt(ctx, sealed)

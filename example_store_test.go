@@ -16,24 +16,24 @@ import (
 
 // folderStore remembers each used token as a file in a folder that all processes of one
 // machine share. If several processes create the same file, the operating system lets only one
-// of them succeed. A database does the same with INSERT … ON CONFLICT DO NOTHING. If a crash can
-// lose the last writes, the store must refuse, after a crash, every token whose use.Issued is before
-// that crash.
+// of them succeed. A database does the same with INSERT … ON CONFLICT DO NOTHING. After a
+// crash that may have lost writes, the store must refuse every token whose use.Issued is before the
+// crash.
 type folderStore struct{ path string }
 
 func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err // nothing was recorded
 	}
-	name := fmt.Sprintf("%x-%d", use.Flow, use.Round) // these two identify the token
+	name := fmt.Sprintf("%x-%d", use.Flow, use.Round) // Flow and Round identify the token
 	file, err := os.OpenFile(filepath.Join(s.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil // used before
 	}
 	if err != nil {
-		return false, err // in doubt: the boundary rejects the token
+		return false, err // after an error, the boundary rejects the token
 	}
-	_, err = file.WriteString(use.Until.UTC().Format(time.RFC3339)) // for a daily job that removes files whose time has passed
+	_, err = file.WriteString(use.Until.UTC().Format(time.RFC3339)) // a daily job can remove files whose time has passed
 	if err := errors.Join(err, file.Close()); err != nil {
 		return false, err
 	}

@@ -32,8 +32,8 @@ import (
 // A format whose tokens anybody can write, such as compat.Plaintext, must have a method
 // Unsealed() (tools []string, until time.Time). Such a format serves only calls
 // (tools/call) of the tools that Unsealed returns, and only before the time that Unsealed
-// returns. [New] accepts such a format, and logs a warning, only if every claim is waived
-// by name, the boundary also has a sealed format, and single use is off for these tools.
+// returns. [New] accepts such a format only if every claim is waived by name, the boundary
+// also has a sealed format, and single use is off for these tools. It then logs a warning.
 // The package elicit refuses such a format. A format that wraps such a format must have
 // the method Unsealed too: otherwise a wrapped compat.Plaintext opens and seals nothing.
 //
@@ -71,7 +71,8 @@ type Accepted struct {
 	// Format is the format whose tokens are opened. It is required.
 	Format Format
 	// Waive names claims that the config demands but the format cannot carry. The boundary
-	// does without these claims. New refuses a format that lacks any other demanded claim.
+	// does without these claims. New refuses a format that lacks a demanded claim, unless
+	// Waive names the claim.
 	Waive ClaimSet
 }
 
@@ -91,7 +92,7 @@ type unsealed struct {
 	until time.Time // the format serves requests only before this time
 }
 
-// unprefixed is what logs and events show as the prefix of a format that has none.
+// unprefixed is what logs and events show in place of an empty prefix.
 const unprefixed = "unprefixed"
 
 func (f *acceptedFormat) name() string { return cmp.Or(f.prefix, unprefixed) }

@@ -13,9 +13,9 @@ import (
 const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
 // TestAFormatThatLacksAClaimNeedsAWaiver checks that New refuses a format that lacks a claim,
-// unless the claim is waived. This holds for ClaimUser even if calls need no user: a token that
-// does not carry its user would be refused when that user sends it, and accepted from anybody who
-// is not authenticated.
+// unless the claim is waived. This holds for ClaimUser even if calls need no user. Without this
+// claim, a user's token would be refused when the user sends it, and accepted from anybody who is
+// not authenticated.
 func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow

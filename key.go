@@ -134,8 +134,8 @@ func textInsteadOfBytes(text []byte) string {
 	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
-// newKey makes a key from a secret of minSecret to maxSecret bytes. Of its callers,
-// only ParseKey passes on secrets of more than minSecret bytes.
+// newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey
+// calls it with more than minSecret bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))

@@ -47,7 +47,7 @@ func TestKeyTextRoundTrip(t *testing.T) {
 }
 
 // TestRawBytesAndTheirTextAreOneKey checks that the bytes of a secret and its text give the same
-// key, so tokens survive a move from one to the other.
+// key, so tokens survive a move from the bytes to the text.
 func TestRawBytesAndTheirTextAreOneKey(t *testing.T) {
 	secret := secretBytes(32)
 	raw, err := mcpseal.NewKey(secret)
@@ -114,8 +114,8 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 	}
 }
 
-// TestWeakSecretsAreRefused also checks the error. It says what was found, what is needed and
-// how to make it, and never repeats the secret.
+// TestWeakSecretsAreRefused also checks the error. The error says what was found, what is
+// needed and how to make it. It never repeats the secret.
 func TestWeakSecretsAreRefused(t *testing.T) {
 	random := sha256.Sum256([]byte("any"))
 	dashes := random // its base64url text has characters that base64 does not have

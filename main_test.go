@@ -17,8 +17,8 @@ import (
 )
 
 // Every state, argument and principal of these tests contains the word hush, and every key and
-// token is registered with leaks. Everything that is logged, observed or returned as an error
-// during the whole run passes through leaks, which must find none of these secrets.
+// token is registered with the scanner leaks. Everything that is logged, observed or returned as an
+// error during the whole run passes through this scanner, which must find none of these secrets.
 const hush = "hush"
 
 var leaks = &leakScanner{}
@@ -106,7 +106,7 @@ func (l *logbook) observe(_ context.Context, e mcpseal.Event) {
 	l.events = append(l.events, e)
 }
 
-// last returns the newest log record.
+// The method last returns the newest log record.
 func (l *logbook) last(t *testing.T) map[string]any {
 	t.Helper()
 	l.mu.Lock()
@@ -127,7 +127,7 @@ func (l *logbook) lastEvent(t *testing.T) mcpseal.Event {
 	return l.events[len(l.events)-1]
 }
 
-// newKey returns a key whose secret is registered with leaks.
+// newKey returns a key whose secret is registered with the scanner leaks.
 func newKey(t *testing.T) mcpseal.Key {
 	t.Helper()
 	key := mcpseal.GenerateKey()
@@ -190,7 +190,7 @@ const step = "hush-step=1"
 
 var confirm = mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm}
 
-// first seals a state on a first round.
+// The method first seals a state in a first round.
 func (s service) first(t *testing.T, request mcpseal.Request, state string, questions ...mcpseal.Question) string {
 	t.Helper()
 	ctx := context.Background()

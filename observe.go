@@ -20,8 +20,8 @@ const (
 	OpDrop Op = "drop" // answers from the client were not passed to the handler
 )
 
-// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. It holds
-// nothing that must not be on a dashboard: no token, state, key, argument or user. Op,
+// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A
+// dashboard may show all of it: it holds no token, state, key, argument or user. Op,
 // Reason, Method, Target and Format have few values, so they can be labels of a metric.
 // The other fields cannot, because clients can cause any number of different values.
 // Opening a first round, which has no token, causes no event.
@@ -34,8 +34,8 @@ type Event struct {
 	// Method is the method of the request, as the adapter gave it.
 	Method string
 	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
-	// [TargetUnknown] if no handler ran and no token says that it was sealed for this target,
-	// because a client may then have made the name up.
+	// [TargetUnknown] if no handler ran and no token was sealed for this target, because a
+	// client may have made the name up.
 	Target string
 
 	// Format is the prefix of the token's format, "unprefixed" for a format without a
@@ -172,9 +172,9 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed logs that a handler returned a state although its result asks no question. An
-// adapter must not send that state: the client would never send it back, and everybody
-// could read it.
+// Completed tells the log that a handler returned a state although its result asks no
+// question. An adapter must not send that state: the client would never send it back, and
+// everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {

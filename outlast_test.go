@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// datedSource is a key source that records each TTL that Outlast is called with.
+// datedSource is a key source. It records the TTL of each call of Outlast.
 type datedSource struct {
 	ring    *mcpseal.Ring
 	told    []time.Duration

@@ -14,7 +14,7 @@ import (
 // call the parts that a server's author supplied, and to make texts that a log may show.
 
 // PlainError is an error whose text holds no secret. If a codec, a format, a store or a
-// principal returns or wraps a PlainError, the log shows its text. Of any other error the
+// principal returns or wraps a PlainError, the log shows its text. For any other error, the
 // log shows only the type. Return a PlainError from your own code to tell the operator
 // what failed.
 type PlainError = plain.Error
@@ -62,8 +62,8 @@ func (p Principal) Identify(ctx context.Context) (user string, err error) {
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
 // failure says why a check failed, with all that the operator may know. It implements
-// error. So a format of this package can return a failure, and a format that wraps that
-// format can pass the failure on.
+// error. So a format of this package can return a failure, and a wrapper of the format
+// can pass the failure on.
 type failure struct {
 	callback.Failure[Reason]
 	params  *argdigest.Error // why the arguments have no digest; nil if the check failed for another reason
@@ -110,10 +110,9 @@ func guard(part func() error, defaultReason Reason, allowed ...Reason) *failure 
 	return nil
 }
 
-// guardFormat calls a format. If the format returns a *failure, guardFormat returns that
-// failure unchanged. It turns an error that says why the arguments have no digest into the
-// failure that undigested returns. It turns any other error, or a panic, into a failure as
-// guard does.
+// guardFormat calls a format. It returns a *failure of the format unchanged. The function
+// undigested turns an error about arguments without a digest into a failure. The function
+// guard does so with any other error, or with a panic.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

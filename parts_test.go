@@ -12,7 +12,7 @@ import (
 )
 
 // TestNothingThatAPartSaysIsRepeated checks that Guard does not repeat the text of an error or a
-// panic. Its error only says which of the two it was, and errors.Is still finds the original.
+// panic. The error of Guard tells whether the part panicked, and errors.Is still finds the original.
 func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
 	secret := errors.New("hush")
 	for name, part := range map[string]func() error{

@@ -138,7 +138,7 @@ func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
 			s.reject(t, deploy(), "ms1."+padded, mcpseal.ReasonMalformed)
 		}
 	}
-	// Try the standard alphabet too, with the first token that it changes.
+	// Try the standard base64 alphabet too: seal until a token looks different in it.
 	for {
 		token := s.first(t, deploy(), step)
 		standard := "ms1." + strings.NewReplacer("-", "+", "_", "/").Replace(token[4:])
@@ -264,7 +264,7 @@ func TestTokenForAnotherRequestIsRejected(t *testing.T) {
 			request := deploy()
 			other.change(&request)
 			s.reject(t, request, token, other.want)
-			// And the other way round: the token is for the changed request.
+			// Now the token is for the changed request.
 			s.reject(t, deploy(), s.first(t, request, step), other.want)
 		})
 	}
@@ -497,9 +497,9 @@ func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 	}
 }
 
-// TestWithATokenEveryFailureIsTheFrozenError tries arguments with and without a digest, good and
-// bad tokens, and calls with and without a user. The client always sees the same error, so it
-// cannot tell what is wrong.
+// TestWithATokenEveryFailureIsTheFrozenError tries arguments with and without a digest together
+// with good and bad tokens. It makes each call with a user and without. The client always sees the
+// same error, so it cannot tell what is wrong.
 func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	ctx := context.Background()
 	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
@@ -550,7 +550,7 @@ func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
 }
 
 // TestWhatArrivedIsBound changes the arguments in place between Open and Seal. The token is still
-// bound to the arguments that arrived. Package compat has the same test for other formats.
+// bound to the arguments that arrived. Package compat has the same test for its own formats.
 func TestWhatArrivedIsBound(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
 	arrived := deploy()

@@ -18,8 +18,8 @@ const (
 )
 
 // Takes reports whether an answer of the given kind fits a question of kind k. An answer
-// to a form looks like an answer to a URL, so either answer fits both questions.
-// [Round.Accepts] uses it; call it yourself only to compare kinds without a round.
+// to a form looks like an answer to a URL, so an answer to one kind also fits the other.
+// [Round.Accepts] calls Takes; call it yourself only to compare kinds without a round.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
@@ -74,8 +74,8 @@ func distinctKeys(questions []Question) bool {
 	return true
 }
 
-// Accepts reports whether an answer may reach the handler, that is, whether the previous
-// round asked a question with this key that takes an answer of this kind. An adapter
+// Accepts reports whether an answer may reach the handler. The previous round must have
+// asked a question with this key, and an answer of this kind must fit it. An adapter
 // calls Accepts for each answer, and drops the answer if Accepts returns false. On a
 // first round, Accepts always returns false. If the operator waived [ClaimQuestions] for
 // the token's format, Accepts returns true for every answer.
@@ -115,9 +115,9 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 }
 
 // cutQuestions cuts n well-formed questions off the front of a payload, and returns them
-// and the rest of the payload. One allocation holds both. cutQuestions returns false if
-// the payload does not begin with n well-formed questions, or if two of them have the
-// same key.
+// and the rest of the payload. One allocation holds the questions and the rest.
+// cutQuestions returns false if the payload does not begin with n well-formed questions,
+// or if two of them have the same key.
 func cutQuestions(payload []byte, n int) (list questionList, rest string, ok bool) {
 	var all strings.Builder
 	all.Grow(len(payload) + 2*n)

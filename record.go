@@ -174,7 +174,7 @@ const digestSize = native.DigestSize
 // computed when it is first needed, and kept for the round. The binding must not change.
 //
 // The flow's id salts the digests, so that nobody sees whether two flows have the same
-// user or arguments; within one flow the digests stay the same. The audience needs no
+// user or arguments. Within one flow the digests stay the same. The audience needs no
 // salt: it is the same public name in every token of a service.
 type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
@@ -197,8 +197,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash is the mask: it is as good as random, and it is the same
-	// for the same flow, method and target.
+	// The second half of the hash is the mask. It looks random, and is always the same for one
+	// flow, method and target.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {

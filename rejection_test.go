@@ -399,7 +399,7 @@ func TestAskAgainBeginsANewFlow(t *testing.T) {
 }
 
 func TestEveryReasonToRejectIsTested(t *testing.T) {
-	tested := map[mcpseal.Reason]bool{ // by other tests, which need a clock
+	tested := map[mcpseal.Reason]bool{ // other tests cover these, with a clock
 		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
 		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
 		mcpseal.ReasonCanceled: true, // this one needs a context
@@ -640,7 +640,8 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 		if opened := s.book.lastEvent(t); opened != want {
 			t.Errorf("open: %+v, want %+v", opened, want)
 		}
-		// The event of a genuine token that is refused names its flow. That of a forged token does not.
+		// If a genuine token is refused, the event names the flow. If a token is forged, the event
+		// names no flow.
 		other := deploy()
 		other.Target = "destroy"
 		s.reject(t, other, token, mcpseal.ReasonRequest)

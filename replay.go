@@ -21,7 +21,7 @@ import (
 // longer. While 2,000 calls of Spend have not returned, a boundary rejects single-use
 // tokens without calling Spend. A token counts as used even if the handler fails later.
 //
-// The suite sealtest.TestReplayStore checks that a store does this.
+// Test your store with the suite sealtest.TestReplayStore.
 //
 // A boundary calls Spend on another goroutine, so that it can stop waiting. If the store
 // is in memory, that goroutine costs more than Spend itself. To avoid this cost, such a
@@ -33,8 +33,8 @@ type ReplayStore interface {
 }
 
 // NonBlockingStore is a [ReplayStore] whose Spend cannot block. Its Spend always returns
-// soon, although the context may have no deadline: Spend does not wait for a network, a
-// file or another goroutine, and holds its locks only for a short time. A boundary calls
+// soon, even if the context has no deadline. Spend does not wait for a network, a file or
+// another goroutine, and holds its locks only for a short time. A boundary calls
 // such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not
 // apply. Implement a NonBlockingStore if your store is in the memory of this process.
 //
@@ -120,8 +120,8 @@ func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
 	}, ReasonStoreFailed, ReasonReplayed)
 }
 
-// ownerID returns an id for a user. A user always has the same id at this boundary, and
-// another id at any other boundary. The id is zero if the user's name is "".
+// ownerID returns an id for a user. A user always has the same id at this boundary, and a
+// different id at every other boundary. The id is zero if the user's name is "".
 func (b *Boundary) ownerID(user string) (id [16]byte) {
 	if user == "" {
 		return id

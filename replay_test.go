@@ -180,8 +180,8 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 }
 
 // TestACallerWhoGaveUpIsNoFailureOfAPart calls parts with a canceled context. If a part returns the
-// error of that context, the reason is ReasonCanceled, not a failure of the part. But a part that
-// panics, or that is slower than a deadline of the service, has failed.
+// error of that context, the reason is ReasonCanceled, not a failure of the part. But a part has
+// failed if it panics, or if it is slower than a deadline of the service.
 func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -212,7 +212,7 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 				request.Principal = c.principal
 			}
 			round, err := s.Open(c.ctx, request, token)
-			if c.want == "" { // Open may first notice the used token or the canceled context: neither is a failure
+			if c.want == "" { // Open may report the used token or the canceled context; neither is a failure of a part
 				if logged := s.book.last(t); err == nil || logged["level"] != "WARN" {
 					t.Errorf("%v, logged at %v", err, logged["level"])
 				}
@@ -238,7 +238,7 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines has a store that ignores its context, and
+// TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines uses a store that ignores its context, and
 // answers only after all callers have given up. Until then only a limited number of goroutines
 // wait for the store, and further tokens are rejected at once.
 func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
@@ -352,7 +352,7 @@ func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
 }
 func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// TestAStoreThatMayBlockKeepsItsTimeout has slow stores. None of them correctly says that it cannot
+// TestAStoreThatMayBlockKeepsItsTimeout uses slow stores. None of them correctly says that it cannot
 // block, but some of them wrap a store that says so.
 func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }

@@ -86,8 +86,8 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 }
 
 // KeySource returns the ring to use now. Its method Ring is called for every token, so a
-// source that reloads its keys only has to return another ring. Ring must be fast, safe
-// for concurrent use, and never return nil. Implement a KeySource if your keys change while
+// source changes its keys by returning another ring. Ring must be fast and safe for
+// concurrent use, and must never return nil. Implement a KeySource if your keys change while
 // the process runs, and package keys cannot read them.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the

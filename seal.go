@@ -83,7 +83,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	return token, nil
 }
 
-// bindArguments computes the digest of the arguments on a first round. Any other round
+// bindArguments computes the digest of the arguments on a first round. A later round
 // keeps the digest that Open computed.
 func (b *Boundary) bindArguments(round *Round) *failure {
 	sealing := &b.formats[0]

@@ -15,7 +15,7 @@ import (
 // carry, with text that is not UTF-8, or with a time.Time that would come back as another
 // instant. In a field of type any, EncodeState also refuses bytes, and numbers that a
 // float64 cannot hold exactly, such as most integers beyond 2^53. DecodeState returns
-// other numbers in such a field as a float64. Apart from time.Time, EncodeState trusts
+// numbers in such a field as float64. Apart from time.Time, EncodeState trusts
 // types with JSON methods of their own, even those that lose something: *big.Float, for
 // example, may come back rounded. Use EncodeState if a handler keeps a Go value and calls
 // [Boundary.Seal] itself; with an adapter, use its function SetState.

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestTheLevelFollowsWhoMustAct checks the log level of every cause of a rejection. It is ERROR if
-// a part of the service failed, because then the operator must act, and otherwise WARN.
+// TestTheLevelFollowsWhoMustAct checks the log level of every cause of a rejection. The level is
+// ERROR if a part of the service failed, because then the operator must act. Otherwise it is WARN.
 func TestTheLevelFollowsWhoMustAct(t *testing.T) {
 	errors := map[mcpseal.Reason]bool{mcpseal.ReasonCodecFailed: true, mcpseal.ReasonPrincipalFailed: true, mcpseal.ReasonStoreFailed: true}
 	for _, c := range causes {

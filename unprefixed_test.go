@@ -98,8 +98,8 @@ func TestTwoFormatsWithoutAPrefixAreRefused(t *testing.T) {
 	}
 }
 
-// TestATokenThatWouldNotComeBackIsNotSealed checks that a token is not sealed if another format
-// would open it, or if it is empty and would count as no token.
+// TestATokenThatWouldNotComeBackIsNotSealed checks that a token is not sealed if it is empty, or if
+// it begins with the prefix of another format.
 func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
 	s := newService(t, mcpseal.Config{
 		Format:   bare{carries: allClaims},
@@ -141,7 +141,7 @@ func TestAnUnprefixedFormatIsNamedInErrorsAndTheLog(t *testing.T) {
 	}
 }
 
-// open is a format that does not seal its states, as its method Unsealed says.
+// The type open is a format that does not seal its states, as its method Unsealed says.
 type open struct {
 	bare
 	tools []string
@@ -186,8 +186,8 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 }
 
 // TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording checks that an unsealed format lacks
-// these two claims even if they are waived. It also presents a state for a tool that the format
-// does not name: the state must be rejected.
+// ClaimSingleUse and ClaimWording even if they are waived. It also presents a state for a tool that
+// is not among the format's tools: the state must be rejected.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording

@@ -21,7 +21,7 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 // ToolCursors returns an issuer of cursors for paged tools. The parameter own is the issuer
 // that the server's author set, or nil if the author set none. ToolCursors returns the
 // author's issuer if there is one. Otherwise it returns an issuer that seals with the
-// boundary's keys, or nil if the boundary has no keys. Either issuer obeys
+// boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
 // [mcpseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
 // issuer to [ServePage].
 func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
@@ -47,8 +47,8 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers is an issuer that refuses calls without a user: it makes the Principal of such a
-// request return an error.
+// forUsers is an issuer that refuses requests without a user: it makes their Principal return
+// an error.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

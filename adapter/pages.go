@@ -12,8 +12,8 @@ import (
 )
 
 // PageOptions sets the names of the members that a paged tool adds to its arguments and
-// results, and limits the size of its arguments. An adapter gets it from the author of
-// the paged tool.
+// results, and limits the size of its arguments. An adapter gets the PageOptions from the
+// author of the paged tool.
 type PageOptions struct {
 	Cursor     string // the argument that holds the cursor; "" means "cursor"
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
@@ -69,10 +69,10 @@ func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	return resolved, nil
 }
 
-// ServePage serves one page of a paged tool: it opens the cursor, calls the handler with
-// the position where the previous page ended (nil on the first page), and returns the
-// JSON of the result, with the next cursor. If the cursor is rejected, the handler does
-// not run. If a cursor cannot be opened or sealed, the error is a *[CursorError]. Call
+// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and
+// returns the JSON of the result, with the next cursor. The handler gets the position where
+// the previous page ended, or nil on the first page. If the cursor is rejected, the handler
+// does not run. If a cursor cannot be opened or sealed, the error is a *[CursorError]. Call
 // ServePage in the handler that you register for a paged tool.
 func ServePage[At, Item any](
 	ctx context.Context, cursors cursor.Issuer, request mcpseal.Request, token string, names PageOptions,

@@ -12,12 +12,12 @@ import (
 // zero value knows no options.
 type Unlisted struct {
 	mu    sync.Mutex
-	names map[string]string // maps each tool that an option names to that option; nil after the warning
+	names map[string]string // maps each named tool to the option that names it; nil after the warning
 	pages int               // how many pages were seen without a gap, from the first page on
 }
 
-// Expect records the tools that an option names. Call it when the server is protected,
-// once for each such option.
+// Expect records the tools that an option names. Call it once for each option that names
+// tools, when you protect the server.
 func (u *Unlisted) Expect(option string, tools []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestWhatAKeyHolderCanWrite opens payloads that no peer writes, but that somebody with the key
-// could. Even these must not have two readings, and their times must not overflow.
+// TestWhatAKeyHolderCanWrite opens payloads that no peer writes. Somebody with the key could write
+// them. Even these payloads must have only one reading, and their times must not overflow.
 func TestWhatAKeyHolderCanWrite(t *testing.T) {
 	secret := []byte("0123456789abcdefghijklmnopqrstuv")
 	python := mustPython(t, []string{"3031323334353637383961626364656667686a6b6c6d6e6f7071727374757677"}, PythonOptions{})
@@ -62,8 +62,8 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 		}
 	}
 
-	// The Python format refuses times that do not fit. The TypeScript format replaces them by the
-	// largest or smallest time.
+	// The Python format refuses times that are out of range. The TypeScript format replaces them by
+	// the largest or smallest time.
 	for _, times := range []string{`"iat":1e300,"exp":2`, `"iat":-1e300,"exp":2`, `"iat":1,"exp":1e300`, `"iat":1,"exp":1e15`} {
 		if c, err := envelopes["Python"].open(strings.Replace(envelopes["Python"].payload, `"iat":1,"exp":2`, times, 1)); err == nil {
 			t.Errorf("Python: %s opens as %+v", times, c)

@@ -71,7 +71,7 @@ func Example_ownFormat() {
 	own := ownFormat{secret}
 	ownLacks := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 
-	// Roll-out 1: open both, seal in the old format, because some replicas open no other yet.
+	// Roll-out 1: open both formats. Seal in the old one: some replicas cannot open native tokens yet.
 	first, err := mcpseal.New(mcpseal.Config{
 		Format:   own,
 		Waive:    ownLacks,
@@ -82,7 +82,7 @@ func Example_ownFormat() {
 		log.Fatal(err)
 	}
 
-	// Roll-out 2: open both, seal natively.
+	// Roll-out 2: open both formats, seal native tokens.
 	second, err := mcpseal.New(mcpseal.Config{
 		Keys:     ring,
 		AlsoOpen: []mcpseal.Accepted{{Format: own, Waive: ownLacks}},

@@ -24,7 +24,7 @@ func Example() {
 	}
 	cannot := mcpseal.ClaimQuestions | mcpseal.ClaimFlow // what a Python token cannot carry
 
-	// While both serve: seal what Python opens.
+	// While Python and Go both serve: seal tokens that Python opens.
 	mixed, err := mcpseal.New(mcpseal.Config{
 		Format:   python,
 		Waive:    cannot,
@@ -35,7 +35,7 @@ func Example() {
 		panic(err)
 	}
 
-	// Once Go serves alone: seal natively, open what is under way.
+	// When only Go serves: seal native tokens, and also open the Python tokens that clients hold.
 	switched, err := mcpseal.New(mcpseal.Config{
 		Keys:     ring,
 		AlsoOpen: []mcpseal.Accepted{{Format: python, Waive: cannot}},
@@ -87,7 +87,7 @@ func ExamplePlaintext() {
 	everything := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
 		mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording
 
-	// Roll-out 1: open both, leave states unsealed, as all other replicas do.
+	// Roll-out 1: open both formats. Leave states unsealed: some replicas cannot open native tokens yet.
 	first, err := mcpseal.New(mcpseal.Config{
 		Format:   plaintext,
 		Waive:    everything,
@@ -98,7 +98,7 @@ func ExamplePlaintext() {
 		panic(err)
 	}
 
-	// Roll-out 2: open both, seal natively.
+	// Roll-out 2: open both formats, seal native tokens.
 	second, err := mcpseal.New(mcpseal.Config{
 		Keys:     ring,
 		AlsoOpen: []mcpseal.Accepted{{Format: plaintext, Waive: everything}},

@@ -41,7 +41,7 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
 				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
 			}
-			// A token that another server sealed for such a name does not open either.
+			// Our boundary also refuses a token that mcp.d sealed for a user with such a name.
 			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
 				t.Fatalf("a token opens for a user called %q", payload)
 			}

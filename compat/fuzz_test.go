@@ -29,8 +29,8 @@ const (
 	modes
 )
 
-// splice replaces a part of a token. The first byte of the edit says where that part begins, the
-// second byte is its length, and the rest takes its place.
+// splice replaces a part of a token. The first byte of the edit says where that part begins, and
+// the second byte is the length of the part. The other bytes of the edit replace the part.
 func splice(token, edit string) string {
 	if len(edit) < 2 {
 		return token
@@ -113,8 +113,8 @@ func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile strin
 	})
 }
 
-// seedVectors returns all crafted cases of a file and some of the others, except those with long
-// tokens.
+// seedVectors returns all crafted cases of a file and some of the other cases. It leaves out cases
+// with long tokens.
 func seedVectors(f *testing.F, file string) (some []vector) {
 	text, err := os.ReadFile(filepath.Join("testdata", "vectors", file))
 	if err != nil {
@@ -132,7 +132,8 @@ func seedVectors(f *testing.F, file string) (some []vector) {
 	return some
 }
 
-// built fails the test if a format cannot be built, and otherwise returns it as its own type.
+// built returns a function that converts a new format to the type F. That function fails the test
+// if the format could not be built.
 func built[F mcpseal.Format](f *testing.F) func(mcpseal.Format, error) F {
 	return func(format mcpseal.Format, err error) F {
 		if err != nil {

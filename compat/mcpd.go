@@ -35,8 +35,8 @@ const (
 	BindNone                              // tokens are bound to nothing
 )
 
-// McpDOptions holds the settings, other than the secret, of the mcp.d servers whose tokens
-// are opened or sealed. Copy them from those servers.
+// McpDOptions holds the settings of your mcp.d servers, except the secret. Copy the settings
+// from those servers.
 type McpDOptions struct {
 	// Bind is what tokens are bound to. Zero is BindSubject, the default of mcp.d.
 	Bind McpDBinding
@@ -61,8 +61,8 @@ type McpDOptions struct {
 // signatures. So a user who can choose a name that looks like a payload gets a signature for
 // that payload. This package therefore refuses names that begin with a brace, or with white
 // space and a brace. It also refuses names with a zero byte, because they look like another
-// user with another tool. The servers of mcp.d refuse neither. Prefer the encrypted mode,
-// and move to the native format as soon as you can.
+// user with another tool. The servers of mcp.d accept all these names. Prefer the encrypted
+// mode, and move to the native format as soon as you can.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
@@ -130,8 +130,8 @@ const (
 // Digest returns nil, because tokens of mcp.d are not bound to the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-// bindTag returns the claim that binds a token to what f.options.Bind says: only the user, the
-// user and the name of the tool or prompt together, or nothing.
+// bindTag returns the claim that binds a token as f.options.Bind says: to the user, to the
+// user plus the name of the tool or prompt, or to nothing.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {

@@ -20,7 +20,7 @@ var (
 	}
 )
 
-// lacks returns the claims that a boundary demands by default but that the format cannot carry.
+// lacks returns the claims that a boundary demands by default and the format cannot carry.
 func lacks(format mcpseal.Format) mcpseal.ClaimSet {
 	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
 		mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ format.Carries()
@@ -113,7 +113,7 @@ func TestMigration(t *testing.T) {
 			if asked, pinned := round.Questions(); !pinned || len(asked) != 1 || asked[0] != ask {
 				t.Errorf("the native token pins %v, %v", asked, pinned)
 			}
-			opens(t, mixed, native, "step=2") // while the switch rolls out, both kinds of replica open both
+			opens(t, mixed, native, "step=2") // during the roll-out, old and new replicas open both formats
 
 			// 3. The old format is switched off.
 			done := newBoundary(t, mcpseal.Config{Keys: ring})
@@ -149,7 +149,7 @@ func TestAFormatThatCannotCarryAClaimNeedsAWaiver(t *testing.T) {
 				t.Error("a boundary that seals this format needs no waiver")
 			}
 
-			// If the tokens of a tool work only once, it accepts the old format only with a waiver.
+			// A tool with single use accepts the old format only with a waiver.
 			single := func(waive mcpseal.ClaimSet) *mcpseal.Boundary {
 				return newBoundary(t, mcpseal.Config{
 					Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}},

@@ -128,8 +128,8 @@ func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 	}
 }
 
-// TestPlaintextServesOnlyItsTools checks that unsealed states serve no other tool, no prompt and no
-// resource.
+// TestPlaintextServesOnlyItsTools checks that unsealed states work only in calls of the given
+// tools, not for other tools, prompts or resources.
 func TestPlaintextServesOnlyItsTools(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
 	for name, config := range map[string]mcpseal.Config{

@@ -29,8 +29,8 @@ const (
 	pythonMaxTimeMillis = 1 << 53
 )
 
-// PythonOptions holds the settings, other than keys, of the Python servers whose tokens are
-// opened or sealed. Copy them from those servers.
+// PythonOptions holds the settings of your Python servers, except the keys. Copy the
+// settings from those servers.
 type PythonOptions struct {
 	// ClaimEmpty is the set of claims that tokens hold even if the claims are empty:
 	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was

@@ -13,7 +13,7 @@ const errNoClient = plain.Error("the access token names no client, which is part
 
 // PythonUser returns the name that the Python SDK gives a user, from the parts of a verified
 // access token. Pass "" for an issuer or a subject that the token does not have. The
-// client ID is required, because every access token in the Python SDK has one; and if all
+// client ID is required, because every access token in the Python SDK has one. Also, if all
 // three parts could be empty, different users could have the same name. Call PythonUser in
 // your function gosdk.Options.Principal or mcpgo.Options.Principal, if your Go server opens
 // or seals tokens of Python servers.

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// replica serves one round of a flow: it returns the token for the next, or the result.
+// replica serves one round of a flow: it returns the token for the next round, or the result.
 type replica func(ctx context.Context, token string) (next, result string, err error)
 
 // step is the handler of a tool that asks twice. It goes on only with a state that it wrote itself.
@@ -93,7 +93,7 @@ func (f *fleet) flow(ctx context.Context) error {
 	return nil
 }
 
-// each sends every token to every replica, and returns the tokens of the next rounds.
+// The method each sends every token to every replica, and returns the tokens of the next rounds.
 func (f *fleet) each(ctx context.Context, tokens []string) (next []string, err error) {
 	for i := range f.replicas {
 		for _, token := range tokens {
@@ -132,8 +132,8 @@ func (f *fleet) roll(ctx context.Context, to replica, finished <-chan struct{}) 
 	return nil
 }
 
-// underLoad calls the function during and runs flows until it returns. Then it waits for the end of
-// these flows.
+// underLoad calls the parameter during, and runs flows until that function returns. Then underLoad
+// waits until these flows have ended.
 func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 	finished, stop := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup

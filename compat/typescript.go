@@ -22,8 +22,8 @@ const (
 	typeScriptBindSize  = 16
 )
 
-// TypeScriptOptions holds the settings, other than the key, of the TypeScript servers whose
-// tokens are opened or sealed. Copy them from those servers.
+// TypeScriptOptions holds the settings of your TypeScript servers, except the key. Copy the
+// settings from those servers.
 type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same request. Nil
 	// means that the servers do not set that option: tokens are then bound to nothing. If
@@ -31,8 +31,8 @@ type TypeScriptOptions struct {
 	Bind func(*mcpseal.Binding) (string, error)
 	// Binds is the set of claims that the text of Bind depends on. Zero means none: every
 	// claim that the boundary demands must then be waived. [TypeScript] returns an error if
-	// Bind plainly ignores one of these claims. It cannot notice that a text is ambiguous,
-	// such as two names joined by a character that both may contain.
+	// Bind plainly ignores one of these claims. It cannot notice an ambiguous text, such
+	// as two names joined by a character that both names may contain.
 	Binds mcpseal.ClaimSet
 	// Text is true if the payload of a token is a JSON string; a state is then the text of
 	// that string. If Text is false, the payload is a JSON value of any type, and a state is
@@ -58,9 +58,9 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	return &typeScriptFormat{"TypeScript", options, mac.NewKey(key)}, nil
 }
 
-// checkBinds returns an error if Binds names a claim that Bind cannot depend on, or plainly
-// ignores. It calls Bind with two requests that differ in one claim: Bind ignores the claim
-// if it returns the same text for both.
+// checkBinds returns an error if the set Binds has a claim that the function Bind cannot
+// depend on, or plainly ignores. It calls Bind with two requests that differ in one claim:
+// Bind ignores the claim if it returns the same text for both requests.
 func checkBinds(options *TypeScriptOptions) error {
 	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 	switch {

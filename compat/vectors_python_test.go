@@ -52,7 +52,7 @@ func checkPythonCodec(t *testing.T, c *vector) verdict {
 	checkPythonInternals(t, c)
 	minting := mustPython(t, c.MintKeys, PythonOptions{})
 	if c.OriginalToken == "" {
-		// A token of ours has another nonce, but the same payload.
+		// Our own token differs from the peer's in the nonce, but has the same payload.
 		again, err := minting.open(minting.seal(unhex(t, c.PayloadInHex)))
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,8 @@ type internals struct {
 }
 
 // checkers has a function for each kind of case in each file. The function fails the test if an
-// inner part differs. It returns whether we accept the case and what we opened.
+// intermediate result differs from the peer's. It returns whether we accept the case and what we
+// opened.
 var checkers = map[string]map[string]func(*testing.T, *vector) verdict{
 	"python-aesgcm.json":      {"codec": checkPythonCodec, "construct": checkPythonConstruct},
 	"python-args-digest.json": {"args_digest": checkPythonArguments},
@@ -181,7 +182,7 @@ func checkFile(t *testing.T, path string, kinds map[string]func(*testing.T, *vec
 	t.Logf("%s: cases checked: %s", filepath.Base(path), strings.Join(summary, ", "))
 }
 
-// judge compares our result with the peer's. Only differences that the vectors name are allowed.
+// judge compares our result with the peer's. It allows only differences that the vector marks.
 func judge(t *testing.T, c *vector, v verdict) {
 	t.Helper()
 	if c.Expect != "accept" && c.Expect != "reject" {

@@ -14,7 +14,7 @@ import (
 )
 
 // Config says how cursors are sealed, bound and limited. [New] copies it. Set Keys and
-// Audience; for the rest, zero is a good choice.
+// Audience; zero is a good choice for the other fields.
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
 	// boundary: the ring derives separate keys for cursors.
@@ -109,8 +109,8 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		// Outlast is not called for the default TTL, which is one hour: a key source of package
-		// keys keeps its keys for at least that long, unless keys.Options.LongestTTL is lower.
+		// Outlast is not called for the default TTL, which is one hour. A key source of package
+		// keys keeps its keys at least one hour anyway, unless keys.Options.LongestTTL is lower.
 		c.TTL = defaultTTL
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {

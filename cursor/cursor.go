@@ -12,7 +12,7 @@ import (
 // cursors with servers whose cursors are not native.
 type Issuer interface {
 	// Open returns the page that a cursor leads to. An empty cursor leads to the
-	// first page and always opens. Any other cursor must have been issued for this
+	// first page and always opens. A non-empty cursor must have been issued for this
 	// request, to this user, by this service; otherwise the error is ErrExpired or
 	// ErrInvalid. Pass the arguments without the cursor itself, which is different on
 	// every page. On a first page [Page.Next] reads the arguments, so they must not

@@ -227,8 +227,8 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 		respelled.Arguments = []byte(" {\"limit\" : 1e1, \"table\" : \"\\u0068ush\"}")
 		s.accept(t, respelled, token)
 
-		// If an expired cursor fails another check too, the reason is that other check. So only its
-		// owner learns that it has expired.
+		// If an expired cursor also fails another check, that check gives the reason. So only the
+		// cursor's owner learns that the cursor has expired.
 		time.Sleep(2 * time.Hour)
 		s.reject(t, list(), token, mcpseal.ReasonExpired)
 		check(t)
@@ -344,7 +344,8 @@ func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 	own.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "own1."), mcpseal.ReasonVersion)
 }
 
-// unprefixed hides that its codec is a RingCodec, which mcpseal.New would refuse here.
+// unprefixed hides from mcpseal.New that its codec is a RingCodec. New would refuse a RingCodec
+// here.
 type unprefixed struct{ mcpseal.Codec }
 
 func TestTenReplicasAcceptEachOthers(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// The two kinds of errors that Open returns. Use errors.Is to tell which one it is.
+// Open returns these two kinds of errors. Use errors.Is to tell which kind an error is.
 var (
 	// ErrExpired means that the cursor is right for this request but too old. The client
 	// must start again at the first page.

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// The operations of cursors that [Config.Observer] gets events about.
+// [Config.Observer] gets events about these operations of cursors.
 const (
 	OpIssue mcpseal.Op = "issue_cursor" // a cursor was issued, or could not be issued
 	OpOpen  mcpseal.Op = "open_cursor"  // a cursor was opened or rejected

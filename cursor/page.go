@@ -34,8 +34,8 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // what binding was computed from
-		known bool // false if binding was not computed yet
+	bound     struct { // what the field binding was computed from
+		known bool // false if the field binding was not computed yet
 		who   byte
 	}
 }

@@ -22,8 +22,8 @@ import (
 // positions are bytes already.
 type Pages[T any] struct{ issuer Issuer }
 
-// For returns a Pages that opens and issues the cursors of an issuer. Call it once for
-// each type of position.
+// For returns a value of type [Pages], which opens and issues the cursors of an issuer. Call
+// it once for each type of position.
 func For[T any](issuer Issuer) Pages[T] { return Pages[T]{issuer} }
 
 // Place is a [Page] with its position as a Go value. [Pages.Open] returns a Place for

@@ -131,10 +131,10 @@ const (
 	maxNamed   = 1<<16 - 1 // the greatest length of a method or target, in bytes
 )
 
-// binding is what a cursor is bound to, in the form that the record holds: a digest of
-// the service, one digest of everything else, and two hints. The digests decide whether a
-// cursor opens. If it does not open, the hints tell the operator what differs. Each page
-// costs one hash, over a single block of SHA-256 if the names are short.
+// binding is what a cursor is bound to, in the form that the record holds: a digest of the
+// service; one digest of the request, the arguments and the user; and two hints. The digests
+// decide whether a cursor opens. If it does not open, the hints tell the operator what
+// differs. Each page costs one hash, over a single block of SHA-256 if the names are short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte

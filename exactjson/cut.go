@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Cut removes the member with this name, whose value must be a string, from the text of a
-// JSON object. It returns the rest of the text, and the string. The string is "" if the
+// Cut removes the member with this name from the text of a JSON object. The member's value
+// must be a string. Cut returns the rest of the text, and the string, which is "" if the
 // member is missing or null. If the text is not an object, Cut returns it unchanged. Use
 // Cut to take the cursor out of a tool's arguments before you use them: the schema has no
 // rules for the cursor, a length limit does not count it, and the next cursor is not bound
 // to it.
 //
-// Cut builds no Go value from the rest, so you can refuse the rest for its length before
+// Cut builds no Go value from the rest, so you can check the length of the rest before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
 // occurs twice or is not a string. Cut does not remove a member whose name differs from
 // the given name only in upper and lower case: see [Names].
@@ -32,7 +32,7 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	}
 	var value json.RawMessage // the value of the member; nil until it is found
 	rest = text
-	for decoder.More() { // More moves the decoder's offset to the comma before the next member, or to the name of the first member
+	for decoder.More() { // decoder.More moves the offset to the comma before the next member, or to the name of the first member
 		start := decoder.InputOffset()
 		found, err := decoder.Token()
 		if err != nil {
@@ -50,7 +50,7 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 			end = decoder.InputOffset() + 1 // also remove the comma after the first member
 		}
 		// Refuse a name with U+FFFD. Half a surrogate pair is also decoded as U+FFFD, so the
-		// name in the text may be another one.
+		// text may have a different name.
 		if value != nil || strings.ContainsRune(name, utf8.RuneError) || !utf8.Valid(raw) {
 			return nil, "", ErrMalformed
 		}

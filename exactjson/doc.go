@@ -1,6 +1,6 @@
-// Package exactjson reads the JSON of a tool's arguments exactly. So the value that a
-// schema checks is also the value that a handler gets and that a cursor is bound to. The
-// only exception is a float32, which gets the nearest float32: see [Put]. This package is
+// Package exactjson reads the JSON of a tool's arguments exactly. So the schema and the
+// handler see the same value, and the cursor is bound to this value. The only exception is
+// a Go field of type float32, which gets the nearest float32: see [Put]. This package is
 // for authors of adapters; gosdk and mcpgo use it for paged tools.
 //
 //	rest, token, err := exactjson.Cut(arguments, "cursor") // limit the length of rest now
@@ -11,8 +11,8 @@
 // encoding/json is less exact. It matches a name with a field even if they differ in
 // upper and lower case. Of two members with the same name, it takes the last. It rounds
 // whole numbers in an interface of type any. So the value that it reads may differ from
-// the value that was checked. For everything else use encoding/json, because this package
-// is slower.
+// the value that was checked. Use encoding/json for JSON that is not a tool's arguments,
+// because this package is slower.
 //
 // In this package a JSON value is nil, a bool, a string, a []any or a map[string]any. A
 // whole number is an int64 if it fits, or else a uint64. Any other number is a float64.

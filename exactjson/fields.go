@@ -15,16 +15,17 @@ import (
 type Field struct {
 	Type   reflect.Type // nil if several fields have this name: encoding/json fills none of them
 	Quoted bool         // true if the json tag has the option ",string"
-	Absent bool         // true if encoding/json may leave the field out, because it is in a struct that is embedded by pointer
+	Absent bool         // true if the field is in a struct that is embedded by pointer: encoding/json may leave it out
 
 	index  []int
 	tagged bool
 }
 
 // Fields returns the fields of the struct type t that encoding/json fills. The keys of the
-// map are the exact names of the fields in JSON. The map also has each name for which
-// encoding/json fills no field, because several fields share it; its Field has a nil Type.
-// Use Fields to compare a type with a schema. It returns nil if t is not a struct.
+// map are the exact names of the fields in JSON. The map also has the names for
+// which encoding/json fills no field, because several fields share the name. The Field of
+// such a name has a nil Type. Use Fields to compare a type with a schema. Fields returns
+// nil if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -33,9 +34,8 @@ func Fields(t reflect.Type) map[string]Field {
 }
 
 // In returns the field f of the struct v. It allocates the embedded structs that contain
-// the field. It fails if one of them is embedded by pointer and its type is not exported:
-// [Put] cannot fill such a field either. Use it to read or fill the field that belongs to
-// a member.
+// the field. It fails if one of them is embedded by pointer and has an unexported type;
+// [Put] fails in the same case. Call In to read or fill the field that belongs to a member.
 func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {

@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	var known Names // without these names, fuzzOwn would accept them in another case
+	var known Names // with these names, Put refuses misspelt names in a fuzzOwn
 	known.Add("tenant", "size")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		value, err := Read(text)

@@ -31,9 +31,9 @@ func (s *Names) Add(names ...string) {
 // an unknown one.
 func (s Names) Has(name string) bool { return s.names[name] }
 
-// Misspelt reports whether the set has this name only in another spelling, with other
-// upper- or lower-case letters. Refuse a member for which Misspelt returns true: another
-// parser would read it as the member with the known name.
+// Misspelt reports whether the set lacks this name, but has one that differs from it only
+// in upper and lower case. Refuse a member whose name is misspelt: another parser would
+// read it as the member with the known name.
 func (s Names) Misspelt(name string) bool { return !s.Has(name) && len(s.folded[fold(name)]) > 0 }
 
 // hasTwins reports whether the set has this name in several spellings, which differ only in

@@ -20,13 +20,13 @@ var (
 )
 
 // Put puts a value of [Read] into the Go value that target points to. Unlike
-// encoding/json, Put either stores exactly the value, or fails, with one exception: for a
-// float32, a number is rounded to the nearest float32. Put fails if this rounding turns a
+// encoding/json, Put either stores exactly the value, or fails. There is one exception: for
+// a float32, a number is rounded to the nearest float32. Put fails if this rounding turns a
 // fraction into a whole number. It accepts only one spelling of names, map keys and base64,
-// and never rounds whole numbers or changes the lengths of arrays. In an interface of type
-// any, it stores a number as an int64, a uint64 or a float64, and stores the maps and slices
-// of the value themselves, not copies. It ignores a member for which there is no field. Call
-// Put after the schema has accepted the value.
+// never rounds whole numbers, and never changes the lengths of arrays. In an interface of
+// type any, it stores a number as an int64, a uint64 or a float64. It stores the maps and
+// slices of the value there, not copies of them. It ignores a member for which there is no
+// field. Call Put after the schema has accepted the value.
 //
 // The parameter known holds the names in the schema of the value. A type with its own
 // UnmarshalJSON may look for any of these names. So Put fails if the value for such a

@@ -171,7 +171,7 @@ type FuzzEmbedded struct {
 }
 
 // oracle reads a text with encoding/json, and returns each number as a rational. It fails the
-// test if the text has a number or a repeated name that must not pass. If the exact rational would
+// test if the text has a number or a repeated name that Read must refuse. If the exact rational would
 // be huge, it uses the nearest double and checks less.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))

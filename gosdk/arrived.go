@@ -106,9 +106,9 @@ func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
 	return &copied
 }
 
-// copyClaims returns a copy of an access token's claims. It copies values of the types
-// that JSON decodes to. Values of other types, which only a token verifier's own code
-// makes, are not copied.
+// copyClaims returns a copy of an access token's claims. It copies maps and slices
+// of the types that JSON decodes to, and a []string. It does not copy values of other
+// types, which only a token verifier's own code makes.
 func copyClaims(claims map[string]any) map[string]any {
 	claims = maps.Clone(claims)
 	for name, value := range claims {

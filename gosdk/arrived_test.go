@@ -122,8 +122,8 @@ func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// FuzzPromptArguments checks that the text of a prompt's arguments, from which their digest is
-// made, decodes to the same arguments.
+// FuzzPromptArguments checks the text from which the digest of a prompt's arguments is made: it
+// must decode to the same arguments.
 func FuzzPromptArguments(f *testing.F) {
 	f.Add("dry_run", "yes")
 	f.Add("\"\\\x00\x1f", "\u2028\U0001f9ad\x7f")

@@ -56,8 +56,8 @@ func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
 	}
 }
 
-// The older SSE transport knows only who opened the stream, not who sent a call. So a call that
-// asks fails unless Options.Principal is set.
+// The older SSE transport knows only who opened the stream, not who sent a call. So a call
+// with a question fails unless Options.Principal is set.
 func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		b := &book{}

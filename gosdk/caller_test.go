@@ -32,8 +32,8 @@ var meddlers = map[string]func(*mcp.RequestExtra){
 	"nothing":             func(x *mcp.RequestExtra) { *x = mcp.RequestExtra{} },
 }
 
-// principals has values for Options.Principal. Each names the user by other parts of the
-// request. Nil means the default.
+// principals has values for Options.Principal. Each function reads the user from a different part
+// of the request; nil means the default.
 var principals = map[string]func(context.Context, mcp.Request) (string, error){
 	"default": nil,
 	"header": func(_ context.Context, r mcp.Request) (string, error) {

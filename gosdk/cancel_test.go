@@ -109,9 +109,9 @@ func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 	}
 }
 
-// If a request of a newer client is cancelled before its token is spent, or before
-// Options.Principal has named the caller, the log has a rejection with the reason canceled, but
-// no error.
+// A request of a newer client may be cancelled before its token is spent, or before
+// Options.Principal has named the caller. Then the log has a rejection with the reason canceled,
+// but no error.
 func TestACancelledRequestIsNoFailure(t *testing.T) {
 	for _, part := range []string{"store", "principal"} {
 		b := &book{}

@@ -17,8 +17,8 @@ import (
 )
 
 // A DELETE of a session cancels the calls of the session. The SDK waits for these calls before
-// it ends the session. If they were not cancelled and one of them asked a question, it would
-// wait until the token of the question expires.
+// it ends the session. If they were not cancelled and one of them asked a question, that
+// call would wait until the token of the question expires.
 func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	protectOlder(t, s)
@@ -54,7 +54,7 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 }
 
 // waits returns a channel, and a function that a handler calls. The function closes the channel and
-// waits until the call is cancelled. It fails the test if that does not happen.
+// waits until the call is cancelled. It fails the test if the call is not cancelled.
 func waits(t *testing.T) (running chan struct{}, work func(context.Context) error) {
 	running = make(chan struct{})
 	return running, func(ctx context.Context) error {

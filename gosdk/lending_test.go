@@ -16,7 +16,7 @@ import (
 )
 
 // lendingServer returns a replica with everything that hands out tokens or cursors: paged tools,
-// tools that ask, and lists of several pages. The parameter user names all its callers.
+// tools that ask, and lists of several pages. All callers get the name in the parameter user.
 func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user string) *mcp.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})

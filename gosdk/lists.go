@@ -60,8 +60,8 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 
 // sealedList seals the cursor of a page. If a cache may serve the page to other users,
 // the cursor works for them too, and outlives the cached page. Any other cursor is
-// bound to the user. The SDK marks every page as public, but no cache keeps a page with
-// a ttlMs of 0, so the cursor of such a page is bound to the user too.
+// bound to the user. That includes the cursor of a page with a ttlMs of 0: the SDK marks
+// the page as public, but no cache keeps it.
 func (p *Protection) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {

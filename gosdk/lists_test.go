@@ -171,8 +171,8 @@ func TestAListIsBoundToItsUserUnlessACacheServesIt(t *testing.T) {
 				t.Errorf("%+v: bob goes on with alice's list: %s", c, wire(err))
 			}
 		} else if err != nil || second.Tools[0].Name != "n0100" {
-			// If a cache serves the page to a second user, its cursor must work for that user
-			// too.
+			// If a cache serves the page to a second user, the cursor on the page must work for
+			// that user too.
 			t.Errorf("%+v: bob goes on from a public page: %v", c, err)
 		}
 		if second, err := alice.ListTools(t.Context(), params); err != nil || second.Tools[0].Name != "n0100" {
@@ -208,8 +208,8 @@ func TestListsAreForOneServiceAndCanStayPlain(t *testing.T) {
 	}
 }
 
-// A boundary that only knows another implementation's tokens cannot seal list cursors, and the
-// log says so. If AlsoOpen has the native format, the boundary can seal them.
+// A boundary without the native format cannot seal list cursors, and the log says so. If AlsoOpen
+// has the native format, the boundary can seal them.
 func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 	format, err := compat.Ruby([]byte("0123456789abcdefghijklmnopqrstuv"))
 	if err != nil {

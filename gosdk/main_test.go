@@ -118,8 +118,8 @@ func answering() *mcp.ClientOptions {
 	}
 }
 
-// raw is like answering, but if a result asks, the client does not answer by itself: the test
-// gets the result.
+// raw is like the function answering, but the client does not answer by itself when a result
+// asks: the test gets the result.
 func raw() *mcp.ClientOptions {
 	options := answering()
 	options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}

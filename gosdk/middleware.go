@@ -159,9 +159,9 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	return result, a, nil
 }
 
-// checkWithin refuses what a handler returned if the handler called elicit.Within, and
-// did not return the questions or the error that it got from Within: the handler may have
-// acted although the user was not asked.
+// checkWithin refuses what a handler returned if the handler got questions or an error
+// from elicit.Within, and did not return them. Such a handler may have acted although the
+// user was not asked.
 func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err error) error {
 	failure := err
 	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {

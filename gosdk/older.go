@@ -60,9 +60,9 @@ type olderCall struct {
 }
 
 // olderOf returns the call of an older client that a question belongs to, or nil if
-// there is none. The call must be on the same session as the question: a handler may
-// connect to another server with its own context, and that server's questions do not
-// belong to the handler's call.
+// there is none. The call must be on the same session as the question: a handler may use
+// the context of its call to connect to another server, and that server's questions do not
+// belong to the call.
 func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	passing := passage.From(ctx)
 	if passing == nil || passing.Session != mcp.Session(session) {

@@ -85,8 +85,8 @@ func TestAQuestionThatAHandlerAsksItselfHasADeadlineToo(t *testing.T) {
 	})
 }
 
-// connectFor is like connect, but for a test in a bubble. The connection lasts at most as long
-// as the parameter limit says.
+// connectFor is like the function connect, but for a test in a bubble. The parameter limit is
+// the maximum lifetime of the connection.
 func connectFor(t *testing.T, server *mcp.Server, options *mcp.ClientOptions, version string, limit time.Duration) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -144,8 +144,8 @@ func TestAQuestionAfterTheCallIsNotPartOfIt(t *testing.T) {
 }
 
 // An inner middleware gives up a call, but the handler of the call goes on and asks. Meanwhile
-// other calls reuse the memory of its arguments. The race detector reports it if the handler's
-// questions still touch that memory.
+// other calls reuse the memory of that call's arguments. The race detector reports a race if the
+// handler's questions still touch that memory.
 func TestACallThatWasGivenUpTouchesNoOther(t *testing.T) {
 	server := newServer()
 	addSteps(server, "quick", 0)
@@ -324,7 +324,7 @@ func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 }
 
 // A handler of completion/complete asks a question, with its own context or with
-// context.Background. It waits for the answer only as long as a token lives.
+// context.Background. It stops waiting for the answer after the lifetime of a token.
 func TestAQuestionOutsideACallEndsToo(t *testing.T) {
 	for name, of := range map[string]func(context.Context) context.Context{
 		"its own":    func(ctx context.Context) context.Context { return ctx },

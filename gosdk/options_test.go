@@ -70,8 +70,8 @@ func TestAnonymousCallersThatAreExpectedAreNoWarning(t *testing.T) {
 	}
 }
 
-// If no caller over HTTP is authenticated, the log says so once. A server that authenticates
-// users in its own way, but does not set Options.Principal, looks the same.
+// If no caller over HTTP is authenticated, the log says so once. It also says so if a server
+// authenticates users in its own way, but does not set Options.Principal.
 func TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce(t *testing.T) {
 	for name, handler := range map[string]func(func(*http.Request) *mcp.Server) http.Handler{
 		"ours": func(get func(*http.Request) *mcp.Server) http.Handler { return gosdk.Handler(get, nil) },
@@ -185,8 +185,8 @@ func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	}
 }
 
-// A replica that has served only the last page of the list does not warn of a tool that is not
-// on it: the tool may be on another page.
+// A replica that has served only the last page of the list does not warn of a tool that is
+// missing there: the tool may be on an earlier page.
 func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 	keys := mcpseal.Ephemeral()
 	replica := func(b *book) *mcp.ClientSession {
@@ -233,8 +233,8 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// A token that is only in the context does not name the caller, because the context may be that
-// of the request which opened the session.
+// A token that is only in the context does not name the caller: the context may come from the
+// request that opened the session.
 func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	var opener context.Context
 	capture := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { opener = r.Context() }))

@@ -328,7 +328,6 @@ func TestWhatTheSDKWouldPanicOnIsRefused(t *testing.T) {
 	}
 }
 
-// panickingHandler is a log handler that panics.
 type panickingHandler struct{ slog.Handler }
 
 func (panickingHandler) Handle(context.Context, slog.Record) error { panic("log") }

@@ -59,15 +59,15 @@ type PageOptions = adapter.PageOptions
 //     multipleOf, every integer in the arguments must be less than 2^53 in magnitude.
 //   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON of the
 //     value. This JSON never has two names that differ only in case, nor a name that
-//     differs only in case from any name in the schema. This does not cover names that
-//     only match a patternProperties of the schema: the type must check those names
+//     differs only in case from any name in the schema. Names that match only a
+//     patternProperties of the schema are an exception: the type must check those names
 //     itself.
 //
 // Without an InputSchema, the schema is made from the type In, as mcp.AddTool does. If
 // In is a pointer, the schema is made from the type that it points to. For a type with
 // its own UnmarshalJSON, such a schema describes the fields or the kind of the type. For
-// json.RawMessage, it allows any value. Set InputSchema if a type reads something else
-// than the schema describes.
+// json.RawMessage, it allows any value. Set InputSchema if a type does not read what that
+// schema describes.
 //
 // The schema in tools/list must allow the cursor, because some clients check arguments
 // themselves. So take care with rules at the root of the schema, such as maxProperties

@@ -49,8 +49,8 @@ func newTaker[In any](t *testing.T, schema any, options *gosdk.Options) *taker[I
 	return taken
 }
 
-// call calls the tool, and returns the cursor of the next page. If the result is an error of the
-// tool, call returns it as an error too.
+// call calls the tool, and returns the cursor of the next page. It also returns an error if the
+// result of the tool is an error.
 func (k *taker[In]) call(t *testing.T, arguments string) (string, error) {
 	t.Helper()
 	params := &mcp.CallToolParams{Name: "t"}
@@ -84,8 +84,8 @@ func (k *taker[In]) mustCall(t *testing.T, arguments string) string {
 	return next
 }
 
-// properties returns the schema of an object with the given properties, which also allows
-// others.
+// properties returns the schema of an object with the given properties. The schema allows other
+// properties too.
 func properties(text string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` + text + `}}`)
 }
@@ -188,7 +188,7 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 	check("a name nobody knows, twice", `{"filter":{"deep":[{"x":1,"X":2}]}}`, raw.call)
 	check("a name of an argument", `{"filter":{"deep":[{"Filter":1}]}}`, raw.call)
 
-	// A name that only looks like a field's name, or that no field has, is ignored.
+	// Names that no field has are ignored, even if they look like a field's name.
 	plain.mustCall(t, `{"filter":{"tenant":"mine","tenants":"x","tenänt":"y","":1},"map":{"a":{"tenant":"mine"},"A":{}}}`)
 	if plain.got.Filter != (tenant{Tenant: "mine"}) || len(plain.got.Map) != 2 || plain.got.Map["a"].Tenant != "mine" {
 		t.Errorf("got %+v", plain.got)
@@ -203,8 +203,7 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 	}
 }
 
-// A name that differs only in case from a name in the schema is refused, wherever in the schema
-// that name is.
+// A name is refused if it differs only in case from a name anywhere in the schema.
 func TestANameOfTheSchemaCountsWhereverTheSchemaHasIt(t *testing.T) {
 	for place, keywords := range map[string]string{
 		"a reference to the root":       `"properties":{"tenant":{"enum":["mine"]},"or":{"type":"array","items":{"$ref":"#"}}}`,
@@ -849,7 +848,8 @@ type named struct {
 
 func (n *named) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
 
-// rival has an UnmarshalJSON as named does. So a struct that embeds both has none.
+// rival has an UnmarshalJSON, like the type named. So a struct that embeds both types has no
+// UnmarshalJSON.
 type rival struct{ Inner string }
 
 func (r *rival) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }

@@ -100,8 +100,7 @@ func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// In draft-07, the schema library applies only the $ref, and no rule beside it. So such a rule
-// is refused.
+// In draft-07, the schema library ignores every rule beside a $ref. So such a rule is refused.
 func TestARuleBesideAReferenceOfDraft07IsRefusedAtRegistration(t *testing.T) {
 	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	const definitions = `,"definitions":{"n":{"type":"integer"},"o":{"type":"object"}}}`

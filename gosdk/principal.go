@@ -29,8 +29,8 @@ func (p *Protection) principal(ctx context.Context, c *caller) (principal string
 	return principal, nil
 }
 
-// checkOwner returns an error if Options.Principal gives the caller another name than
-// HandlerOptions.Principal gave the owner of the session. Different names may mean that
+// checkOwner returns an error if the caller's name, from Options.Principal, is not the name
+// of the session's owner, from HandlerOptions.Principal. Different names may mean that
 // HandlerOptions.Principal gives one name to two users. These users share their sessions,
 // so one could answer the other's questions.
 func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
@@ -47,9 +47,9 @@ func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string
 }
 
 // markIn returns the mark that [Handler] put on the request. It ignores the mark if the
-// request has no headers. Such a request may come from a handler that connected to
-// another server in memory with its own context. The mark in that context is not for the
-// other server.
+// request has no headers. Such a request may come from a handler that used the context of
+// its call to connect to another server in memory. The mark in that context is not for
+// the other server.
 func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	if c.hasHeader {
 		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
@@ -84,10 +84,10 @@ const (
 )
 
 // TokenUser returns the name of an access token's user: the user id with the
-// issuer and the client that the token names ("iss" and "client_id" in Extra),
-// since a user id alone is not unique among issuers. [Protect] binds states to this
-// name unless [Options.Principal] is set. Use TokenUser in your own Principal, to name
-// the users of some requests as Protect does.
+// issuer and the client that the token names ("iss" and "client_id" in Extra). A user
+// id alone is not unique among issuers. [Protect] binds states to this name unless
+// [Options.Principal] is set. Use TokenUser in your own Principal, to name the users of
+// some requests as Protect does.
 func TokenUser(info *auth.TokenInfo) (string, error) {
 	name := nameOf(info)
 	return name.principal()
@@ -197,9 +197,9 @@ func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns a function that names the sender of the call that a handler's
-// context belongs to. The function fails if that call did not come through the
-// middleware of this Protection, or came on another session than the request.
+// callerIn returns a function that names the sender of the call to which a handler's
+// context belongs. The function fails if that call did not come through the middleware
+// of this Protection, or if the call and the request have different sessions.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {

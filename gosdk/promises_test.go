@@ -693,7 +693,8 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 }
 
 // With the context of gosdktest.Context, a request counts as sealed if a test calls the handler
-// directly. If a server is connected with this context, its calls do not count as sealed.
+// directly. If a server is connected with this context, calls to the server do not count as
+// sealed.
 func TestATestsContextSealsNoServer(t *testing.T) {
 	server := newServer()
 	sealed := true
@@ -719,8 +720,8 @@ func TestATestsContextSealsNoServer(t *testing.T) {
 	}
 }
 
-// A protected handler connects to a server without Protect. The calls of that server do not
-// count as sealed, although their context is derived from the handler's context.
+// A protected handler calls a tool of a server without Protect. That call does not count as
+// sealed, although its context is derived from the handler's context.
 func TestAServerBehindAProtectedOneIsNotSealed(t *testing.T) {
 	inner := newServer()
 	var sealed bool

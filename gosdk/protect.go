@@ -98,9 +98,9 @@ type Protection struct {
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
-// place of [Protect] if a program has several servers, or makes one for each request:
-// the work that all servers share is done once, and a warning that is logged only once
-// is logged once for all servers together.
+// place of [Protect] if a program has several servers, or makes a server for each
+// request. Then the common work is done once, and each one-time warning is logged once
+// for all servers.
 func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p := newProtection(boundary, options)
 	p.paired.Store(true) // Install adds the receiving and the sending middleware together
@@ -238,7 +238,7 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // before the ping, so that a ping that is not caught fails at once and does not wait for the client
+	cancel() // before the ping, so that it fails at once if nothing catches it
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}

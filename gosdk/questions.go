@@ -64,8 +64,7 @@ func (p *Protection) checkWritable(ctx context.Context, method string, asking an
 
 // checkJSON returns an error if a question or a _meta cannot be written as JSON. In the
 // kinds of questions that are asked most often, it checks only the fields that may hold
-// any value. So it seldom has to write a question as JSON only to find out whether this
-// is possible.
+// any value. So it seldom has to write a whole question as JSON.
 func checkJSON(asking any) error {
 	switch q := asking.(type) {
 	case *mcp.ElicitParams:

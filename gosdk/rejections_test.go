@@ -68,7 +68,7 @@ func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 	}
 	lasting, brief := replica(time.Hour), replica(time.Millisecond)
 	token, spent, expired := mint(lasting), mint(lasting), mint(brief)
-	time.Sleep(20 * time.Millisecond) // until the token of the brief replica has expired
+	time.Sleep(20 * time.Millisecond) // until the third token has expired
 	if answer := send(lasting, "alice", "steps", arguments, strconv.Quote(spent)); !strings.Contains(answer, "q2") {
 		t.Fatal(answer)
 	}

@@ -15,7 +15,7 @@ import (
 // [Protect]. The advantage is that such a handler cannot use a state that was not checked:
 // it gets only the token, and must open it. The price is three calls in each handler that
 // asks questions. On such a server, mcpseal does not send questions to older clients. The SDK
-// does, but only one round of questions in each call.
+// sends them, but only one round in each call.
 //
 // Another replica may serve the same tool with elicit. Then call [adapter.PinsWording] after
 // Open. If it returns true, the state is one of elicit: do not read it, and ask anew.

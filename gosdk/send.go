@@ -15,7 +15,8 @@ import (
 // that it can answer such questions. It also refuses an answer that contains a nil. If
 // the SDK itself asks questions in an older client's call, these questions are a round
 // of that call: send stops waiting for an answer when the round's token expires. For
-// the answer to any other question, send waits as long as a token would live.
+// the answer to any other question, send waits for the lifetime of a token. Outside a
+// call, a deadline of the context replaces that limit.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
@@ -90,10 +91,10 @@ func screenResult(result mcp.Result, err error) (mcp.Result, error) {
 
 // sdkRound is a round whose questions the SDK asks by itself, between two runs of the
 // handler. The round begins with its first question and ends with its last answer. If the
-// handler asks a question directly, this package takes it for a question of the SDK: during
-// the round it is part of the round, and after the round it is part of no round. The round is
-// sealed without the handler's state, because the SDK itself passes the state from the first
-// run to the second.
+// handler asks a question directly, this package treats that question as one of the SDK. So
+// the question is part of the round, unless the round has ended. The round is sealed without
+// the handler's state, because the SDK itself passes the state from the first run to the
+// second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string

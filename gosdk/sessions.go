@@ -77,8 +77,8 @@ func orDefault(value, zero int) int {
 }
 
 // open makes a new session with one running request, counts the session towards the
-// limits, and returns it. If a limit is reached, open ends another session to make
-// room. If open cannot make room, it returns nil and the name of the limit.
+// limits, and returns it. If a limit is reached, it ends another session to make room.
+// If it cannot make room, it returns nil and the name of the limit.
 func (s *sessions) open(ctx context.Context, user string) (opening *session, limit string) {
 	opening, victim, limit := s.tryOpen(user)
 	if victim == nil {
@@ -201,8 +201,7 @@ func (s *sessions) exists(id string) bool {
 }
 
 // endOpening is called when the request that opens a session has ended. If the SDK made
-// no session for that request, there is no session to count, so endOpening takes back
-// what open counted.
+// no session for that request, endOpening takes the session out of the counts again.
 func (s *sessions) endOpening(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,6 @@ func (s *sessions) endOpening(opening *session) {
 	s.endRequestLocked(opening)
 }
 
-// endRequest is called when a request on a session has ended.
 func (s *sessions) endRequest(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

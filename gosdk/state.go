@@ -37,9 +37,8 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		return ok && session == nil
 	}
-	// If a protected handler connects to another server, that server's calls may get a
-	// context derived from the handler's. Only the session shows that they are other
-	// calls.
+	// If a protected handler calls another server, that call may get a context derived
+	// from the handler's context. Only the session tells the two calls apart.
 	return passing.Session == req.GetSession()
 }
 
@@ -72,9 +71,9 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 
 // State returns the value that [SetState] wrote in the previous round. If there is no
 // state, as in the first round, the second result is false. An error other than
-// [ErrNotProtected] means that the state was written by something else, or by an
-// earlier version of the handler: it has members that T does not have, or members of
-// other types. The error repeats nothing of the state. Call State at the start of a
+// [ErrNotProtected] means that the state does not fit T: it has members that T does not
+// have, or members of other types. For example, an earlier version of the handler may
+// have written it. The error repeats nothing of the state. Call State at the start of a
 // handler that writes its state with SetState.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T

@@ -21,7 +21,8 @@ type panicking struct{}
 func (panicking) MarshalJSON() ([]byte, error) { panic("unwritable") }
 
 // unwritable has questions that cannot be written as JSON. The SDK would panic on some of them,
-// and nothing would recover. It would not send the others, so that the client would wait for ever.
+// and nothing would recover. The SDK would not send the other questions, so the client would wait
+// for ever.
 var unwritable = map[string]mcp.InputRequest{
 	"NaN":           &mcp.ElicitParams{Message: "m", RequestedSchema: map[string]any{"type": "object", "default": math.NaN()}},
 	"a channel":     &mcp.ElicitParams{Message: "m", RequestedSchema: make(chan int)},

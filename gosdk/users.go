@@ -72,23 +72,22 @@ func VerifiedUsers() Users {
 	}}
 }
 
-// BearerUsers names whoever holds an access token, for servers that know no more of
-// their users than the opaque token in the Authorization header. The name is a digest
-// under the key: it does not reveal the token, and nobody without the key can guess a
-// token and test the guess. A request without the header has no user:
-// [Options].AllowAnonymous says whether that is allowed. The header must have the word
-// Bearer and one token of at most 16 KiB: any other header is an error, and so are two
-// headers.
+// BearerUsers names the holder of an access token, for servers that know a user only by
+// the opaque token in the Authorization header. The name is a digest under the key: it
+// does not reveal the token, and nobody without the key can guess a token and test the
+// guess. A request without the header has no user: [Options].AllowAnonymous says whether
+// that is allowed. The header must have the word Bearer and one token of at most 16 KiB:
+// any other header is an error, and so are two headers.
 //
 // BearerUsers does not verify the token: something in front of the server must reject
 // tokens that are not valid. Otherwise a client can invent tokens and be a new user with
-// each, which evades the limits on the sessions of one user and of callers without a
+// each. So it evades the limits on the sessions of one user and of callers without a
 // name.
 //
 // A client that refreshes its token becomes another user: its states and cursors are
-// rejected (with the reason "user"), and if it is a client of an older revision, it
-// loses its session. If clients refresh their tokens too often, name users by something
-// that does not change, such as the subject that introspection of the token returns.
+// rejected (with the reason "user"). A client of an older revision also loses its
+// session. If clients refresh their tokens too often, name users by something that does
+// not change, such as the subject that introspection of the token returns.
 //
 // The key must be the same on all replicas, and must not change: otherwise everybody
 // would become another user. So do not use a key of the ring, because those keys rotate.

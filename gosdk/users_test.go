@@ -275,7 +275,7 @@ func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	}
 }
 
-// serveUsers serves over HTTP, and returns the URL. Both methods of the parameter users name the
+// serveUsers serves over HTTP, and returns the URL. It sets the two methods of the parameter
 // users: one for calls, one for sessions.
 func serveUsers(t *testing.T, b *book, users gosdk.Users, anonymous bool) string {
 	t.Helper()
@@ -392,7 +392,7 @@ func TestCallersWithoutATokenAreRefusedUnlessExpected(t *testing.T) {
 	}
 }
 
-// FuzzAuthorizationHeader compares how BearerUsers reads the header with a regular expression.
+// FuzzAuthorizationHeader checks BearerUsers against a regular expression for the header.
 func FuzzAuthorizationHeader(f *testing.F) {
 	f.Add("Bearer token-a", "", false)
 	f.Add("bearer  a", "Bearer a", true)

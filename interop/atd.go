@@ -66,8 +66,9 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	cursor, err := issuer.Issue(request, page)
 	if a.Rejected != "" || err != nil {
-		// If one side refuses to issue a cursor, the other side must refuse too. Both refuse a
-		// cursor that is too long, and arguments with a number too large for a 64-bit float.
+		// If one side refuses to issue a cursor, the other side must refuse too. Both sides
+		// refuse a cursor that is too long, and arguments with a number too large for a 64-bit
+		// float.
 		if a.Rejected == "" || err == nil {
 			return fmt.Errorf("the peer issues: %q, we: %v", a.Rejected, err)
 		}

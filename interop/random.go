@@ -170,7 +170,7 @@ func (r *random) quote(text string) string {
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // change returns the token with a random change, so that it decodes to other bytes. It never
-// changes only the last character of a part: some peers ignore the unused bits of that
+// replaces the last character of a part: some peers ignore the unused bits of that
 // character, and would still accept the token.
 func (r *random) change(token, prefix string) string {
 	body := token[len(prefix):]

@@ -13,7 +13,7 @@
 // random bytes, which may also be written in hex or in base64. [Environment] reads keys that
 // `mcpseal keys new --print` made.
 //
-// A server that a client starts for itself alone does not need this package: see
+// You do not need this package for a server that a client starts for itself alone: see
 // [mcpseal.Ephemeral].
 //
 // docs/operations.md describes the file's format and how to rotate keys.

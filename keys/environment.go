@@ -31,15 +31,15 @@ func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether a text can only be the name of a variable. Any other text may be a
-// secret that was passed by mistake, so an error must not contain it.
+// isName reports whether a text is like the name of a variable and too short for a secret. Any
+// other text may be a secret that was passed by mistake, so an error must not contain it.
 func isName(text string) bool {
 	const shortestSecret = 32
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
 // FromText returns a ring of the keys in a text. White space separates the keys; it may also
-// stand before the first and after the last key. The first key seals tokens, and all keys
+// come before the first key and after the last key. The first key seals tokens, and all keys
 // open tokens. An error names the position of a bad key, and never contains the key
 // itself. Use FromText if your program reads the text itself, from a setting for example.
 //

@@ -198,7 +198,7 @@ func TestWeakAndDamagedKeysAreRefused(t *testing.T) {
 		}
 	}
 	// If 32 bytes are written in base64, two bits of the last character are unused. A text in which
-	// they are set stands for the same bytes, but no encoder writes it.
+	// these bits are set stands for the same bytes, but no encoder writes it.
 	for encoding, code := range map[keys.Encoding]*base64.Encoding{keys.Base64: base64.StdEncoding, keys.Base64URL: base64.URLEncoding} {
 		text := code.WithPadding(base64.NoPadding).EncodeToString(good)
 		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -233,7 +233,8 @@ func TestWeakBytesAreRefused(t *testing.T) {
 }
 
 // TestASecretGivenAsTheNameOfAVariableIsNotRepeated passes secrets to FromEnvironment as the name
-// of the variable, because name and value are easily mixed up. The error must not repeat them.
+// of the variable, because name and value are easily mixed up. The error must not repeat the
+// secret.
 func TestASecretGivenAsTheNameOfAVariableIsNotRepeated(t *testing.T) {
 	for encoding, texts := range written(secret("a")) {
 		for _, text := range texts {

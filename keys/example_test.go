@@ -90,7 +90,7 @@ func (keyService) Decrypt(context.Context, string, []byte) ([]byte, error) { ret
 // serviceUnwrapper lets a key service decrypt the secrets.
 type serviceUnwrapper struct {
 	service keyService
-	key     string // the service's name for the key that wraps ours
+	key     string // the service's name for the key that wraps our keys
 }
 
 func (u serviceUnwrapper) Scheme() string { return "our-service" }

@@ -47,8 +47,8 @@ func (s service) works() error {
 	return err
 }
 
-// stillOn reloads a bad file. It checks that the file is refused, and that the last good file, which
-// has only the key with this id, stays in use.
+// stillOn reloads a bad file. It checks that the file is refused, and that the last good file stays
+// in use. The last good file has only the key with this id.
 func stillOn(t *testing.T, f *keys.File, l *diary, s service, id mcpseal.KeyID) {
 	t.Helper()
 	if err := f.Reload(); err == nil {
@@ -311,7 +311,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 		}
 		if before := rounds.Load(); n%100 == 0 {
 			for rounds.Load() == before && !t.Failed() {
-				time.Sleep(100 * time.Microsecond) // until the service has sealed and opened again
+				time.Sleep(100 * time.Microsecond) // wait until the service has sealed and opened again
 			}
 		}
 	}

@@ -23,10 +23,10 @@ type File struct {
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held while the field current is replaced
 
-	loading    sync.Mutex                 // held while the file is loaded; guards the fields from good to reported
+	loading    sync.Mutex                 // held while the file is loaded; guards the next six fields
 	good       fileSum                    // the hash of the version of the file that is in use
 	since      time.Time                  // when the version of the file that is in use was loaded
-	sealed     lastSeals                  // the keys with which this process sealed; they still open its tokens if the file drops them
+	sealed     lastSeals                  // the keys with which this process sealed; it still opens its tokens if the file drops these keys
 	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
@@ -101,7 +101,7 @@ func (f *File) refresh(force bool) error {
 	return err
 }
 
-// Outlast makes sure that each key opens tokens for as long as tokens with this TTL live. It
+// Outlast makes sure that each key opens tokens until its last token with this TTL expires. It
 // returns an error if a key in the file stops opening tokens earlier. If Outlast returns nil,
 // every later version of the file must allow this TTL too. A boundary calls Outlast with its
 // longest TTL. Call it yourself only for tokens that you seal without a boundary.

@@ -20,8 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// dated is a key with its dates, which count from now. If opensFor is never, the key does not
-// expire.
+// dated is a key with its dates, which count from now. If opensFor is the constant never, the key
+// does not expire.
 type dated struct {
 	mcpseal.Key
 	sealsIn, opensFor time.Duration
@@ -219,7 +219,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
 	}
-	// A boundary that New refuses because of its formats is never used, so its TTL does not count.
+	// mcpseal.New refuses this boundary because of its formats, so the boundary's TTL does not count.
 	broken := config
 	broken.AlsoOpen = []mcpseal.Accepted{{}}
 	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})
@@ -238,7 +238,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if err := f.Reload(); err == nil {
 		t.Error("less than the hour that it makes room for anyway")
 	}
-	// Once New has succeeded, the boundary's TTL counts for every new file.
+	// Once mcpseal.New has succeeded, the boundary's TTL counts for every new file.
 	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 }
 
 // TestFolderThatOthersCanWriteIsWarnedAbout checks that the log warns about a folder in which
-// others could replace the file.
+// other users can replace the file.
 func TestFolderThatOthersCanWriteIsWarnedAbout(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "keys")
@@ -455,8 +455,8 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyDoesNotComeBack checks that an old copy of the file, in which the key is not
-// revoked, is refused.
+// TestRevokedKeyDoesNotComeBack checks that the source refuses an old copy of the file, in which
+// the key is not revoked.
 func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -506,8 +506,8 @@ func TestRecoveryIsTold(t *testing.T) {
 	}
 }
 
-// TestTheDefaultLoggerIsTheOneOfToday checks that a source without a logger uses slog.Default as it
-// is at the time of each record, not as it was when the file was opened.
+// TestTheDefaultLoggerIsTheOneOfToday checks that a source without a logger calls slog.Default for
+// each record, and not once when it opens the file.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	write(t, path, text(t, one(mcpseal.GenerateKey())))

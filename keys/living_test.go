@@ -114,9 +114,9 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	}
 }
 
-// lateReplica returns a replica that sealed with the key a and got the rotation to the key b late:
-// an hour and a half after b should have begun to seal. The returned time is when the replica got
-// the rotation.
+// lateReplica returns a replica that sealed with the key a and got the rotation to the key b late.
+// It got the rotation an hour and a half after b should have begun to seal. The returned time is
+// when it got the rotation.
 func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
 	t.Helper()
 	time.Sleep(48 * time.Hour)
@@ -191,8 +191,8 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	}
 }
 
-// TestTokensOfALateReplicaOpenThere checks the same with a token: the replica opens a token that it
-// sealed just before the late rotation arrived.
+// TestTokensOfALateReplicaOpenThere checks that a replica opens a token that it sealed just before
+// a late rotation arrived.
 func TestTokensOfALateReplicaOpenThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -321,7 +321,7 @@ func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 }
 
 // TestKeyThatIsKeptLateOutlivesOtherFiles keeps a key because of a late rotation. It checks that the
-// key stays, although the next file lacks it, and although another late rotation follows.
+// key stays when the next file lacks it, and when a second late rotation follows.
 func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -415,7 +415,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// The changes that the command makes are enough, once the file is loaded again.
+	// Make the changes that the command makes. After a reload, they must be enough.
 	d, err := keyfile.Read(path)
 	if err != nil {
 		t.Fatal(err)

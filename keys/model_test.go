@@ -98,7 +98,7 @@ type replica struct {
 
 	started int                         // how often it was started; tells its processes apart
 	inUse   *version                    // the version that it accepted last
-	revoked map[mcpseal.KeyID]bool      // the keys that are revoked in a version that it accepted since it started
+	revoked map[mcpseal.KeyID]bool      // the keys revoked by any version that it accepted since it started
 	sealing mcpseal.KeyID               // the key that sealed at the last call of watch
 	sealed  map[mcpseal.KeyID]time.Time // the latest time at which each key may have sealed here
 }
@@ -109,7 +109,7 @@ type token struct {
 	from    time.Time // when the key was to begin to seal
 	issued  time.Time // by the clock of the replica that sealed it
 	by      *replica
-	started int // the field started of that replica when it sealed
+	started int // how often that replica had been started when it sealed
 }
 
 func newModel(t *testing.T, seed int) *model {
@@ -140,7 +140,7 @@ func (m *model) newKey(sealsFrom time.Time) *keyfile.Key {
 	return &keyfile.Key{ID: key.ID(), Made: sealsFrom, SealsFrom: sealsFrom, Secret: keyfile.Plain(key)}
 }
 
-// copyOf returns a copy of the document that shares nothing with it.
+// copyOf returns a deep copy of the document.
 func copyOf(d *keyfile.Document) *keyfile.Document {
 	again, err := keyfile.Parse(d.Bytes())
 	if err != nil {
@@ -177,7 +177,6 @@ func (m *model) publish(d *keyfile.Document) {
 
 func (m *model) latest() *version { return m.versions[len(m.versions)-1] }
 
-// now returns the time by the replica's clock.
 func (r *replica) now() time.Time { return time.Now().Add(r.offset) }
 
 // text returns the file on the replica's disk, with dates that are shifted by the offset of the

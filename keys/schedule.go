@@ -23,7 +23,7 @@ type secretsOf map[mcpseal.KeyID]mcpseal.Key
 type datedRing struct {
 	schedule     *schedule
 	ring         *mcpseal.Ring // nil if all keys have expired; then no token can be sealed or opened
-	since, until time.Time     // since is zero if no ring came before; until is zero if no ring follows
+	since, until time.Time     // since: zero if no ring came before; until: zero if no ring follows
 }
 
 // covers reports whether the ring is valid at the time t. It also compares t with p.since,

@@ -57,8 +57,8 @@ type unwrapping struct {
 	// file that failed.
 	inUse, tried map[wrappedSum]mcpseal.Key
 
-	// The last failure, the hash of the file that failed, the pause after it, and the time
-	// at which that file may be tried again.
+	// The last failure, the hash of the file that failed, the pause after the failure, and
+	// the time at which that file may be tried again.
 	err   error
 	sum   fileSum
 	pause time.Duration

@@ -63,7 +63,7 @@ func flip(b []byte) []byte {
 
 // wrapped returns a file of keys whose secrets only the vault can unwrap. The newest key has the
 // given id. Its secret is the given plaintext, which need not be the secret of that id. The keys
-// in others are older.
+// of the parameter others are older.
 func wrapped(t *testing.T, id mcpseal.KeyID, plaintext string, others ...mcpseal.Key) []byte {
 	t.Helper()
 	now := time.Now().Truncate(time.Millisecond)
@@ -98,7 +98,7 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	if n := v.calls.Load(); n != 2 {
 		t.Errorf("unwrapped %d times", n)
 	}
-	// Only new secrets are unwrapped. For all others the key service is not needed.
+	// Only new secrets are unwrapped. The key service is not needed for known secrets.
 	write(t, path, revoked(t, wrapped(t, c.ID(), c.Reveal(), b, a), a.ID()))
 	if err := f.Reload(); err != nil || v.calls.Load() != 3 || seals(f) != c.ID() {
 		t.Errorf("unwrapped %d times, %v", v.calls.Load(), err)
@@ -116,8 +116,8 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	}
 }
 
-// TestFailingUnwrapperIsNotAskedAllTheTime checks that there are longer and longer pauses between
-// the tries if a secret cannot be unwrapped, and that a try does not unwrap other secrets again.
+// TestFailingUnwrapperIsNotAskedAllTheTime checks that the pauses between the tries get longer if
+// a secret cannot be unwrapped. A new try must not unwrap the good secrets again.
 func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	good := mcpseal.GenerateKey()
@@ -159,8 +159,8 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	})
 }
 
-// TestUnwrapperThatHangs checks that nothing else waits for an unwrapper that does not return, and
-// that this unwrapper is not called again before it returns.
+// TestUnwrapperThatHangs checks that the keys in use stay usable while an unwrapper hangs. Until
+// the unwrapper returns, it must not be called again.
 func TestUnwrapperThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()

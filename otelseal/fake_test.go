@@ -69,7 +69,7 @@ func text(attrs []attribute.KeyValue) string {
 	return strings.Join(all, " ")
 }
 
-// of returns the attributes of all series of a metric.
+// of(name) returns the attributes of all series of the metric with this name.
 func (m *meter) of(name string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	attrStoreResult = "mcpseal.store.result"
 )
 
-// other is the value that an attribute gets if its true value must not be shown. That is so if
-// the true value is not in a list of known values, or if there are too many values already.
+// The constant other replaces an attribute's value that is not in a list of known values. It also
+// replaces every new value once there are too many.
 const other = "_OTHER"
 
 const (

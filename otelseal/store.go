@@ -66,7 +66,7 @@ type observedStore struct {
 
 func (s *observedStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	start, returned := time.Now(), false
-	defer func() { // runs even if the store panics; it does not stop the panic
+	defer func() { // also runs if the store panics, and does not stop the panic
 		took := time.Since(start)
 		quietly(func() { s.took.Record(ctx, took.Seconds(), storeResults[resultOf(returned, first, err)]...) })
 	}()

@@ -29,7 +29,7 @@ type storeFunc func(ctx context.Context) (bool, error)
 
 func (f storeFunc) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) { return f(ctx) }
 
-// blocking hides the method NonBlocking of a store.
+// The type blocking hides the method NonBlocking of a store.
 type blocking struct{ mcpseal.ReplayStore }
 
 func TestAnObservedStoreIsStillAStore(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAnObservedStoreIsStillAStore(t *testing.T) {
 	}
 }
 
-// incomparable is a store that says that it cannot block, but a boundary cannot compare it with ==.
+// incomparable is a store that promises not to block, but that cannot be compared with ==.
 type incomparable struct {
 	mcpseal.ReplayStore
 	_ []int

@@ -58,8 +58,9 @@ var (
 // most 64 variants are sent again, each with a new state.
 func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
 
-// maxRequests returns the maximum number of requests that the attack sends. rounds is how many
-// times all targets together ask questions. books is how many lists and paged tools there are.
+// maxRequests returns the maximum number of requests that the attack sends. The parameter
+// rounds is how many times all targets together ask questions. The parameter books is how many
+// lists and paged tools there are.
 func (a *Attack) maxRequests(rounds, books int) int {
 	n := a.AtMost
 	if a.needs&needState != 0 {

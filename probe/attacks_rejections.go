@@ -115,7 +115,6 @@ func (m message) call() string {
 	return m.method + m.value("name") + m.value("uri") + m.value("arguments")
 }
 
-// goesTo reports whether a message goes to a target.
 func (m message) goesTo(t Target) bool {
 	return m.method == t.Method && unquoted(m.value("name")+m.value("uri")) == t.Name
 }

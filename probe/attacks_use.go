@@ -88,9 +88,9 @@ func usedAgain(t *trial) {
 	}
 }
 
-// atOnce sends one state eight times at the same moment. It returns true if the caller need
-// not try again, because none or several of the requests got through, or because the server
-// issued no state. It returns false if exactly one request got through, as it should.
+// atOnce sends one state eight times at the same moment. It returns false if exactly one
+// request got through, as it should; then the caller may try again. It returns true if none or
+// several got through, or if the server issued no state.
 func (t *trial) atOnce(target Target) bool {
 	f, err := t.mint(target)
 	if err != nil {

@@ -35,7 +35,7 @@ type honest struct {
 	same       bool     // whether two calls showed the same result
 	failed     bool     // whether an honest call ends with a tool's error
 	refusal    string   // what a result shows if the user refuses
-	unanswered string   // what a result shows if there is no answer
+	unanswered string   // what a result shows after a retry without answers
 	madeUp     string   // the server's reply to a made-up state, as a text that reply.form returned
 }
 
@@ -142,8 +142,8 @@ func (p *probe) learn(t Target) (err error) {
 	}
 	p.honest[t.String()] = h
 	// The following calls are no attacks. They show how the target replies to a made-up state,
-	// to a refusal by the user, and to a retry without answers, so that the probe can later
-	// tell such a reply from a success.
+	// to a refusal by the user, and to a retry without answers. The probe can then tell such a
+	// reply from a success.
 	try := func(change func(f *flow) message) (*reply, error) {
 		f, err := p.mint(t)
 		if err != nil {
@@ -195,8 +195,8 @@ func refusals(f *flow, formAnswer string) (answers string, ok bool) {
 // madeUp is a state that no server has issued.
 const madeUp = "mcpseal-probe-made-this-up"
 
-// through reports whether the request that r answers got through, that is, whether the target
-// went on as after the honest retry of the flow f.
+// through reports whether a request got through: whether the target went on as after the honest
+// retry of the flow f. The parameter r is the reply to the request.
 func (p *probe) through(f *flow, r *reply) bool {
 	h := p.honest[f.target.String()]
 	shown := r.shown()

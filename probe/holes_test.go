@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/probe/internal/leaky"
 )
 
-// finders says which attacks find each hole of the test server. It was written by hand before
-// the first run, so any difference is a fault of an attack or of the server.
+// The map finders says which attacks find each hole of the test server. It was written by hand
+// before the first run, so any difference is a fault of an attack or of the server.
 var finders = map[string]string{
 	"unsigned-prefix":     "changed-character",
 	"short-mac":           "truncated",

@@ -52,8 +52,9 @@ type junitWhy struct {
 const junitClass = "mcpseal.probe"
 
 // WriteJUnit writes the report as JUnit XML, with a test case for each attack. If the run
-// failed but no test case did, it adds a test case that says why the run failed, so that no CI
-// system shows success. Use WriteJUnit for a CI system that shows test results.
+// failed and none of these test cases did, it adds a test case with the reason as its error.
+// Otherwise a CI system would show success. Use WriteJUnit for a CI system that shows test
+// results.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	v := r.view(2 << 10)
 	suite := junitSuite{junitCounts: junitCounts{Name: "mcpseal probe"}}

@@ -12,8 +12,8 @@ import (
 // revision is the protocol revision that the probe speaks.
 const revision = "2026-07-28"
 
-// member is one member of a JSON object. Both parts are JSON texts, so that an attack can
-// write them in any spelling.
+// member is one member of a JSON object. The name and the value are JSON texts, so that an
+// attack can write them in any spelling.
 type member struct{ name, value string }
 
 // message is one request to the server. It holds JSON text and not Go values, because some
@@ -38,7 +38,7 @@ const (
 )
 
 // with returns a copy of m in which the member of the given name has the given value. If m has
-// no such member, the copy gets it as its last one.
+// no such member, it is added at the end.
 func (m message) with(name, value string) message {
 	name = quoted(name)
 	m.params = slices.Clone(m.params)

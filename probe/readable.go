@@ -307,8 +307,8 @@ func forged(state string) string {
 	return changedAt(state, len(state)/2)
 }
 
-// noSignature returns copies of a state that is a JWT. They have the same payload, no signature,
-// and a header that says that none is needed.
+// noSignature returns copies of a state that is a JWT. They have the same payload and no
+// signature. Their header says that no signature is needed.
 func noSignature(state string) (all []edit) {
 	parts := strings.Split(state, ".")
 	if len(parts) < 3 {

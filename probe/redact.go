@@ -57,9 +57,9 @@ func secretsOf(o *Options) (all []secret) {
 	return slices.Compact(all)
 }
 
-// redact replaces the access tokens in a text by the names of variables. It finds tokens that
-// are written as they are, in base64 or hex, or with the escapes of JSON, of a URL or of HTML,
-// and also tokens whose end was cut off.
+// redact replaces the access tokens in a text by the names of variables. It finds a token as it
+// is, in base64, in hex, and with the escapes of JSON, a URL or HTML. It also finds a token whose
+// end was cut off.
 func (p *probe) redact(text string) string {
 	p.prepare.Do(func() { p.secrets = secretsOf(&p.Options) })
 	all := p.secrets

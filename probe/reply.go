@@ -69,7 +69,7 @@ type question struct {
 type outcome int
 
 const (
-	lost     outcome = iota // there was no answer, or none that is JSON-RPC
+	lost     outcome = iota // there was no JSON-RPC answer
 	early                   // the server refused the request before it looked at the state
 	rejected                // a JSON-RPC error
 	failed                  // a tool's result that is an error
@@ -220,7 +220,7 @@ func (r *reply) read(text []byte) {
 	}
 }
 
-// Limits on the memory for refusals, which the probe keeps in order to compare them.
+// These limit the memory for refusals, which the probe keeps in order to compare them.
 const (
 	maxKept     = 64 << 10 // a longer body is shortened to this many bytes
 	maxPart     = 16 << 10 // in such a body, each longer text (message, data or content) is shortened to this many bytes

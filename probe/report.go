@@ -50,7 +50,7 @@ type Report struct {
 	Results    []Result `json:"results"`        // worst first
 
 	rounds  int    // the number of rounds in which targets ask questions, for all targets together
-	failure string // the first target that the operator named but that cannot be attacked, and why; "" if there is none
+	failure string // the first target named by the operator that cannot be attacked, and why; "" if there is none
 }
 
 // Result is one attack and how it ended. [Report].Results has one for each attack.
@@ -79,8 +79,8 @@ type Exchange struct {
 	Cut    int    `json:"cut,omitempty"`    // how many bytes of the answer were left out
 }
 
-// judge sets the verdict and the exit code of the whole run, and sorts the results. required has
-// the ids of attacks that must have been tried.
+// judge sets the verdict and the exit code of the whole run, and sorts the results. The
+// parameter required has the ids of attacks that must have been tried.
 func (r *Report) judge(required []string) {
 	severity := []Severity{High, Medium, Low}
 	slices.SortStableFunc(r.Results, func(a, b Result) int {
@@ -248,7 +248,7 @@ func shellQuote(text string) string {
 }
 
 // moves reports whether a character is invisible and can change how the text around it is
-// shown: a control character, or a character that changes the direction of the text.
+// shown. Examples are control characters, and characters that change the direction of the text.
 func moves(char rune) bool { return !unicode.IsGraphic(char) }
 
 // printable replaces the characters with which a text could control a terminal or a browser.

@@ -246,7 +246,7 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
 // run makes the honest calls, and then tries the attack. If the code of the probe
-// panics, only this attack becomes unclear, and the results of the others are not lost.
+// panics, this attack becomes unclear, and the results of all other attacks are kept.
 func (t *trial) run() {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -41,7 +41,7 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	p := newPipe(strings.Join(command, " "), in, out)
 	p.end = func() error {
 		in.Close()            // a server ends when its input ends
-		if !waitFor(p.done) { // the command still runs, or another process keeps its output open
+		if !waitFor(p.done) { // the command still runs, or another process keeps the command's output open
 			killGroup(cmd)
 			waitFor(p.done)
 		}
@@ -64,8 +64,8 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 // patience is how long each step of ending a command may take.
 const patience = 2 * time.Second
 
-// waitFor waits until the channel is closed, but at most for the time in patience. It returns
-// false if the channel is not closed by then.
+// waitFor waits until the channel is closed, but not longer than the constant patience. It
+// returns false if the channel is not closed by then.
 func waitFor(done <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

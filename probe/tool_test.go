@@ -82,7 +82,7 @@ type keeper struct {
 	parts  int    // how many further parts its state has
 	only   string // the only arguments that it takes; "" means any
 	spends bool   // whether every call spends its state, even a call that is refused
-	done   func() // called when somebody consented; may be nil
+	done   func() // called when the user has answered all questions with yes; may be nil
 
 	mu   sync.Mutex
 	kept map[string]string // what each state is for

@@ -78,8 +78,8 @@ func sample(words string) *Report {
 	return r
 }
 
-// dirty returns a report in which a text of the server has reached the writers unchanged, so
-// that only they can make it harmless.
+// dirty returns a report that contains a text of the server unchanged. Only the writers can make
+// this text harmless.
 func dirty(words string) *Report {
 	r := sample(words)
 	r.Results = r.Results[:r.Count()[Found]+r.Count()[Unclear]+r.Count()[AcceptedRisk]+r.Count()[Information]+1]

@@ -286,8 +286,8 @@ func TestEmptyAnswersPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// wordedFormat seals each question with a digest, as gosdk/elicit does with a digest of the
-// question's wording.
+// wordedFormat gives each question a digest. Package gosdk/elicit does the same, with a digest of
+// the question's wording.
 type wordedFormat struct{ mcpseal.Format }
 
 func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {

@@ -96,8 +96,8 @@ func methodOf(message []byte) string {
 // secret returns a random text, so that no input of a fuzz corpus can contain it.
 func secret() string { return "s" + rand.Text() }
 
-// FuzzOpen checks what the server gets for any message of a client: no reader of it may see a
-// state, a cursor or an answer that the proxy did not accept. In the input, TOKEN and CURSOR
+// FuzzOpen checks what the server gets for any message of a client. No JSON reader may find in it
+// a state, a cursor or an answer that the proxy did not accept. In the input, TOKEN and CURSOR
 // stand for a token and a cursor that alice got.
 func FuzzOpen(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
@@ -176,8 +176,8 @@ func FuzzOpen(f *testing.F) {
 // fuzzRequests are the requests that FuzzSeal answers with its input.
 var fuzzRequests = []string{carriers[0].call(""), carriers[1].call(""), carriers[2].call(""), page("tools/list", ""), page("tasks/list", ""), `{"id":7,"method":"ping"}`, `{"method":"notifications/x"}`}
 
-// FuzzSeal checks what the client gets for any answer of a server: no reader of it may see a
-// state or a cursor that is not sealed, or a question that no token pins. In the input, SECRET
+// FuzzSeal checks what the client gets for any answer of a server. No JSON reader may find in it
+// an unsealed state, an unsealed cursor, or a question that no token pins. In the input, SECRET
 // stands for a plaintext.
 func FuzzSeal(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
@@ -202,8 +202,8 @@ func FuzzSeal(f *testing.F) {
 	})
 }
 
-// checkSealed checks the message that the client gets for an answer. This message is in out.
-// If the request is empty, the answer belongs to no request.
+// checkSealed checks the message that the client gets for an answer. The parameter out is this
+// message. If the request is empty, the answer belongs to no request.
 func (r *rig) checkSealed(request string, answer, out []byte) {
 	if out == nil {
 		return
@@ -250,8 +250,8 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 	}
 }
 
-// FuzzPassed checks that a message without a state, a question, an answer or a cursor leaves the
-// proxy byte for byte as it came, whatever white space and numbers it has.
+// FuzzPassed checks messages without a state, a question, an answer or a cursor. The proxy must
+// pass them on byte for byte, whatever white space and numbers they have.
 func FuzzPassed(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	f.Fuzz(func(t *testing.T, value string, seed uint64) {
@@ -318,8 +318,8 @@ func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	return out.String()
 }
 
-// deep reports whether a value is nested too deeply for the proxy, or may have a number or an
-// exponent that is too long for it.
+// deep reports whether a value is nested too deeply for the proxy, or may have too long a number
+// or exponent.
 func deep(value string) bool {
 	depth, most, digits := 0, 0, 0
 	for _, c := range value {

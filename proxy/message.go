@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// kind says what the messages of a method carry that the proxy must seal or open.
+// kind says what the proxy must seal or open in the messages of a method.
 type kind int
 
 const (
@@ -28,10 +28,10 @@ var kinds = map[string]kind{
 	"tasks/list": list, // a method of protocol revision 2025-11-25
 }
 
-// The names of the members that the proxy reads, for each kind of JSON object. The proxy refuses
-// an object that has another spelling of a name in its list, such as Name in place of name in
-// the params of tools/call. Names that are not in the list of an object may be spelled in any
-// way: for example, the params of a custom method may have a member Name.
+// The names of the members that the proxy reads, one list for each kind of JSON object. The proxy
+// refuses an object with another spelling of a name in the list for its kind. For example, it
+// refuses a member Name in the params of tools/call. Names outside that list may have any
+// spelling: for example, the params of a custom method may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -70,7 +70,7 @@ const (
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // the id as the function ID returns it: the same text for all spellings of one id
+	sameID         string // the id as the function ID returns it: the same text for all spellings of a string
 	method         string
 	params, result *field
 	isError        bool
@@ -85,7 +85,7 @@ type envelope struct {
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
-// ID returns the same text for two spellings of the same id, since the other side may write a
+// ID returns the same text for two spellings of the same id, because the other side may write a
 // string with other escapes. The parameter text is the JSON text of the id. An id that is not a
 // string is returned as it is. A carrier uses ID to find the exchange that an answer belongs to.
 func ID(text string) string {
@@ -99,8 +99,8 @@ func ID(text string) string {
 	return text
 }
 
-// inResult reads the result with the given names, as names.read does. It reads no text a second
-// time if readEnvelope got the same names.
+// inResult reads the members with the given names from the result, as the method names.read does.
+// If readEnvelope has already read these names, inResult does not read the text again.
 func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 	if n == m.insideOf {
 		return m.inside, m.clear
@@ -109,8 +109,8 @@ func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 }
 
 // readEnvelope reads a message. The parameter inside has the names that the caller will want to
-// read in the result; nil means that this is not known yet. The result refusal says why the
-// message must be refused; "" means that it is accepted.
+// read in the message's result; nil means that the caller does not know them yet. The string
+// refusal says why the message must be refused; "" means that it is accepted.
 func readEnvelope(text string, inside *names) (m envelope, refusal string) {
 	m.text = text
 	members := jsonorder.ReadMembers(text)

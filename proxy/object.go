@@ -32,8 +32,8 @@ type field struct {
 func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 
 // read reads a JSON object, and returns the members in n.list, in the order of that list. It
-// returns false if the text is not one object, or if two JSON parsers could read one of these
-// members differently, because its name occurs twice or in another spelling.
+// returns false if the text is not one object. It also returns false if two JSON parsers could
+// read one of these members differently: its name occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
 	members := jsonorder.ReadMembers(text)
 	return n.readFrom(&members)
@@ -55,8 +55,8 @@ func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
 	}
 }
 
-// misspelt reports whether some JSON parser could mistake the given name, which is not in
-// n.list, for a name that is in n.list.
+// misspelt reports whether some JSON parser could mistake the given name for a name in n.list.
+// The given name must not be in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
 	plain := alike.Replace(name)
@@ -72,8 +72,8 @@ var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", 
 
 // readAll returns all members of an object of questions or answers. It returns false if the
 // text is not one object, or has more members than a round can have questions. It also returns
-// false if a JSON parser could mistake two members for one, because they have the same name or
-// because a name has half of a surrogate pair, which Go replaces.
+// false if a JSON parser could mistake two members for one. The reason is that they have the same
+// name, or that a name has half of a surrogate pair, which Go replaces.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -95,8 +95,8 @@ func readAll(text string) (list []field, ok bool) {
 type changes map[string]string
 
 // apply returns a copy of the message in which one object has the changes. The object begins at
-// the offset base. The bytes outside the object stay the same, and so does the text of the
-// object's other members. apply returns nil if there are no changes.
+// the offset base. The bytes outside the object and the text of its unchanged members stay the
+// same. apply returns nil if there are no changes.
 func (c changes) apply(message string, base int, object string) []byte {
 	if len(c) == 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// open reads a message of the client, and sets e.Forward, or e.Reply and e.Malformed. If it
-// sets none of them, the message is forwarded as it came.
+// open reads a message of the client. It sets e.Forward if it changes the message. It sets
+// e.Reply or e.Malformed, or both, if the server must not see the message. If it sets none of
+// these three, the message is forwarded as it came.
 func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Principal) {
 	m, why := readEnvelope(text, nil)
 	if why != "" {
@@ -231,8 +232,8 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if !at.present {
 		return
 	}
-	// Without a cursor, the server returns the first page; an empty cursor may mean something
-	// else to it. So the member is removed.
+	// Without a cursor, the server returns the first page. With an empty cursor, it may not. So
+	// the member is removed.
 	change := changes{"cursor": ""}
 	if at.Text != "" {
 		change["cursor"] = quoted(string(e.page.Position()))

@@ -30,8 +30,8 @@ type Config struct {
 	Unsolicited []string
 	// RejectedText is sent as a tool's result, instead of the protocol's error, when the token
 	// of a tools/call is rejected. An example is [adapter.StartOver]. "" means that the client
-	// gets the error. Set it if the model must learn of rejections: many hosts do not
-	// show protocol errors to the model.
+	// gets the error. Set RejectedText if the model must learn of rejections: many hosts do
+	// not show protocol errors to the model.
 	RejectedText string
 	// Logger gets a record for each message that the proxy refuses. Nil means [slog.Default].
 	Logger *slog.Logger
@@ -122,9 +122,9 @@ func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
 	return p.pass(ctx, &m, message)
 }
 
-// Failed returns an internal error as the answer for the client. It is for the case that the
-// server gave no answer, or none that can be sent. Failed returns nil if the client's message
-// was not a request.
+// Failed returns an internal error as the answer for the client. Use it if the server gave no
+// answer, or an answer that cannot be sent. Failed returns nil if the client's message was not
+// a request.
 func (e *Exchange) Failed() []byte {
 	if e.ID == "" {
 		return nil

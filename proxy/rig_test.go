@@ -49,7 +49,6 @@ func newRig(t testing.TB, policy mcpseal.Config, config proxy.Config) *rig {
 
 func plainRig(t testing.TB) *rig { return newRig(t, mcpseal.Config{}, proxy.Config{}) }
 
-// open sends a message of the user alice.
 func (r *rig) open(message string) *proxy.Exchange { return r.openAs("alice", message) }
 
 func (r *rig) openAs(user, message string) *proxy.Exchange {
@@ -150,8 +149,8 @@ func (r *rig) passed(message string) {
 	}
 }
 
-// checkError checks that an answer is an error with one of the codes, and that it has one of the
-// few texts that a client may see.
+// checkError checks that an answer is an error with one of the codes, and with one of the few
+// texts that a client may see.
 func checkError(t testing.TB, answer []byte, id string, codes ...int64) {
 	t.Helper()
 	var m struct {

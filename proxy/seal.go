@@ -105,7 +105,8 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 }
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to
-// do to answer them, and why they must not be sent; "" means that they may be sent.
+// do to answer them. The string refusal says why the questions must not be sent; "" means that
+// they may be sent.
 func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, refusal string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
@@ -170,7 +171,7 @@ func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []
 	of := cursor.NextPage{Position: []byte(next.Text)}
 	var milliseconds float64
 	if json.Unmarshal([]byte(ttl.Raw), &milliseconds) == nil && milliseconds > 0 {
-		// If a cache may serve the page to other users, its cursor must work for them too.
+		// If a cache may serve the page to other users, the cursor must work for them too.
 		of.Shared = scope.Text == "public"
 		of.Cached = time.Duration(min(milliseconds, float64(maxCached.Milliseconds()))) * time.Millisecond
 	}

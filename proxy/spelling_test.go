@@ -14,7 +14,7 @@ type place struct {
 	// check sends a message, with further members at this place. The parameter more has these
 	// members. It begins with a comma.
 	check func(r *rig, more string)
-	// holds lists the names that the message already has at this place, without those in more.
+	// The message already has these names at this place, even without further members.
 	holds []string
 }
 
@@ -112,7 +112,7 @@ func everyPlace(t *testing.T, fine bool) []place {
 }
 
 // escapedAt returns a name in which the character with this index is written as an escape. If
-// the index is negative, all characters are.
+// the index is negative, all characters are written as escapes.
 func escapedAt(name string, at int) (out string) {
 	for i, c := range []rune(name) {
 		switch {

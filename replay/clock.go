@@ -2,9 +2,9 @@ package replay
 
 import "time"
 
-// moment is a time by two clocks, in whole seconds since the store started. wall is the time
-// by the wall clock, which dates tokens, but can be set. running is the time by the
-// monotonic clock, which only goes forward, but stops while the machine sleeps.
+// moment is a time by two clocks, in whole seconds since the store started. The field wall is
+// the time by the wall clock, which dates tokens, but can be set. The field running is the time
+// by the monotonic clock, which never goes back, but stops while the machine sleeps.
 type moment struct{ wall, running int64 }
 
 func (s *SingleProcess) now() moment {
@@ -22,7 +22,7 @@ const maxLeap = 60
 // watch notices when the wall clock leaps ahead, and makes the store refuse all tokens that
 // were issued before the leap. The reason is that the clock may have been behind when the
 // store started. Then a token of an earlier process may have a date after the start of the
-// store, and the store cannot know whether that token was used.
+// store. The store cannot know whether that token was used.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
 	if offset == s.offset.Load() {

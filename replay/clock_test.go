@@ -33,7 +33,6 @@ func newShard(capacity int) (*clocks, *shard) {
 	return &clocks{SingleProcess: store}, &store.shards[0]
 }
 
-// pass lets time pass on both clocks.
 func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 
 // settle lets the store notice a leap of the clock, and then sets both clocks one second ahead.
@@ -43,7 +42,6 @@ func (c *clocks) settle() {
 	c.pass(1)
 }
 
-// drain removes all expired uses.
 func (s *SingleProcess) drain(now moment) {
 	s.removeExpired(now)
 }

@@ -17,9 +17,9 @@ type Config struct {
 	// Logger gets a warning when the store is 80 % full. It gets another warning only
 	// after the store was below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the store's level after every call that changed it, for metrics. It may
-	// be called by several goroutines at once, a later level may arrive before an earlier
-	// one, and a level may count a few uses that have expired. So for a gauge, call
+	// Observer gets the store's level after every call that changed it, for metrics. Several
+	// goroutines may call it at once. A later level may arrive before an earlier one, and a
+	// level may count a few uses that have expired. So for a gauge, call
 	// [SingleProcess.Level] instead. An observer may block. So with an observer, a
 	// boundary calls Spend on another goroutine, and each use takes longer: see
 	// [SingleProcess.NonBlocking]. Nil means no observer.

@@ -14,11 +14,10 @@
 //
 //   - When the store is full, every new token is refused until old ones expire. Used tokens
 //     are still recognised.
-//   - The tokens of one user fill at most a tenth of the store, counted for each boundary
-//     that uses the store. Calls without a user have no such limit, because all of them
-//     would share it. If there are calls of both kinds, set [mcpseal.Config.RequireUser].
-//     Otherwise calls without a user can fill the whole store, and then the tokens of all
-//     users are refused.
+//   - The tokens that one user has at one boundary fill at most a tenth of the store. Calls
+//     without a user have no such limit, because all of them would share it. If only some
+//     calls have a user, set [mcpseal.Config.RequireUser]. Otherwise calls without a user can fill
+//     the whole store, and then the tokens of all users are refused.
 //   - A token that was issued before the store started is refused, because it may have been
 //     used. A user who had not yet answered a question when the process restarted must start
 //     over.
@@ -28,8 +27,8 @@
 //     a minute, the store sees this as such a leap.
 //   - The store forgets a used token when it has expired. If the clock is then set back, the
 //     token is no longer expired, but the store refuses it all the same. If the clock was
-//     set back by more than a token's lifetime, new tokens may be refused too, until the
-//     clock has caught up or the process is restarted.
+//     set back by more than a token's lifetime, new tokens may be refused too. This ends when
+//     the clock has caught up or the process is restarted.
 //
 // A use is kept until both the wall clock and the monotonic clock are past its expiry. A use
 // takes less than 100 bytes of memory while the number of uses grows, and less than 120

@@ -141,7 +141,7 @@ func check(t *testing.T, s *SingleProcess) {
 }
 
 // usersShareCounters reports whether one of the users of FuzzSingleProcess shares both of its
-// counters with others.
+// counters with other users.
 func usersShareCounters(s *SingleProcess) (yes bool) {
 	users := map[*int32]int{}
 	each := func(f func(a, b *int32)) {

@@ -122,9 +122,9 @@ func TestAStoreThatIsHalfFullDoesNotWarn(t *testing.T) {
 }
 
 // TestNoUseIsRefusedByAStoreInWhichAllIsOver fills a store, or the share of a user, from many
-// goroutines, lets all uses expire, and repeats this. A goroutine that finds no room may also find
-// nothing to remove, because others have just removed the expired uses. Its token must be accepted
-// all the same.
+// goroutines. It then lets all uses expire, and starts again. A goroutine that finds no room may
+// also find nothing to remove, because other goroutines have just removed the expired uses. Its
+// token must be accepted all the same.
 func TestNoUseIsRefusedByAStoreInWhichAllIsOver(t *testing.T) {
 	for name, limits := range map[string]struct{ capacity, owner, uses uint64 }{"store": {64, 0, 64}, "user": {640, 7, 64}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func heap() int {
 	return int(stats.HeapAlloc)
 }
 
-// TestAUseTakesLessThan100Bytes measures the memory at many levels, among them levels at which
+// TestAUseTakesLessThan100Bytes measures the memory at many numbers of uses. At some of them,
 // the tables have just grown.
 func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	for name, everyOwner := range map[string]bool{"every use another user's": true, "few users": false} {
@@ -68,7 +68,7 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	}
 }
 
-// TestAUseTakesLessThan100BytesAtAnyRate adds uses slowly, so that many buckets hold a single
+// TestAUseTakesLessThan100BytesAtAnyRate adds uses slowly: many buckets then hold a single
 // use. The memory of an empty store does not count.
 func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 	for _, rate := range []int{2, 10, 40} { // uses per second, each remembered for 12 minutes
@@ -97,8 +97,8 @@ func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 }
 
 // TestAUseTakesLessThan120BytesWhileOthersExpire fills a store, and measures the memory while
-// the uses expire. It does so from several peaks, because a table that has just grown shrinks at
-// other levels than a full one.
+// the uses expire. It starts from several numbers of uses: a full table shrinks at other numbers
+// than a table that has just grown.
 func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
 	for _, peak := range []int{60_000, 90_000, 120_000} {
 		before := heap()

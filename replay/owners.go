@@ -3,9 +3,9 @@ package replay
 import "sync"
 
 // owners counts how many used tokens each user has in the store. Each user has two counters,
-// and shares each of them with other users. The smaller of the two is the user's count. It is
-// never too small, and too large only if others add to both counters. So if one user has
-// reached the limit, about one of two million other users is refused too.
+// and shares each of them with other users. The smaller of the two is the user's count. This
+// count is never too small. It is too large only if other users add to both counters. So if one
+// user has reached the limit, about one of two million other users is refused too.
 type owners [shards]struct {
 	mu   sync.Mutex // guards rows
 	rows [2][counters]int32

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// use returns a use of a token by a user. Both are given by their numbers; the user 0 means
-// nobody.
+// The function use returns a use of a token by a user. The token and the user are given as
+// numbers; the user 0 means nobody.
 func use(token, owner uint64, lasts time.Duration) mcpseal.Use {
 	u := mcpseal.Use{Round: 1, Issued: time.Now().Truncate(time.Millisecond), Until: time.Now().Add(lasts)}
 	binary.BigEndian.PutUint64(u.Flow[8:], token)
@@ -183,8 +183,8 @@ func TestACapacityThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheBoundIsExactUnderRaces fills a store with exactly as many tokens as it
-// has room for, from many goroutines.
+// TestTheBoundIsExactUnderRaces fills a store exactly to its capacity, from many
+// goroutines.
 func TestTheBoundIsExactUnderRaces(t *testing.T) {
 	const tokens, goroutines = 10_000, 64
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestTheBoundIsExactUnderRaces(t *testing.T) {
 	})
 }
 
-// TestRacesForTheLastPlaces lets more tokens compete than there is room for.
+// TestRacesForTheLastPlaces uses more tokens at once than the store has room for.
 func TestRacesForTheLastPlaces(t *testing.T) {
 	const capacity = 50
 	for range 50 {

@@ -35,7 +35,7 @@ type SingleProcess struct {
 // shard is a part of the store. The hash of a token decides to which shard the token
 // belongs. Each shard has its own lock, so that two calls seldom wait for each other.
 type shard struct {
-	mu   sync.Mutex // guards the fields below; the locks of owners are taken while it is held
+	mu   sync.Mutex // guards the fields below; the locks of the type owners are taken while mu is held
 	used uses
 
 	// forgotten is the latest expiry among the uses that were removed. A token with this

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestOneUseDoesNotPayForAllThatExpired checks that a use removes only as many expired uses as the
-// constant budget allows, and leaves the rest to the uses that follow.
+// TestOneUseDoesNotPayForAllThatExpired checks that a use removes at most as many expired uses as the
+// constant budget allows. Later uses remove the remaining ones.
 func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	const claims = 10_000
 	c, _ := newShard(2 * claims)
@@ -35,9 +35,9 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	check(t, c.SingleProcess)
 }
 
-// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. So uses wait for the wall clock,
-// although they have expired by the monotonic clock. The test checks that a use looks only at as
-// many of them as the constant budget allows.
+// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. Uses that have expired by the
+// monotonic clock then wait for the wall clock. The test checks that one new use looks at no more of
+// them than the constant budget allows.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c, s := newShard(2 * claims)
@@ -119,8 +119,8 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 }
 
 // TestAUserIsNotRefusedForWhatIsOverBehindOthers adds many uses of other users, fills the share
-// of one user, and lets all uses expire. The store sweeps those of the other users first. It must
-// go on to those of the user, and accept one more token.
+// of one user, and lets all uses expire. The store sweeps the uses of the other users first. It
+// must go on to the uses of the one user, and accept one more token.
 func TestAUserIsNotRefusedForWhatIsOverBehindOthers(t *testing.T) {
 	const capacity = 100_000
 	c, n := newClocks(t, capacity), uint64(0)

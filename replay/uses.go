@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// uses holds the used tokens of a shard. It finds a token by its hash, and finds expired
-// tokens in the order of their expiry.
+// The type uses holds the used tokens of a shard. It finds a token by its hash, and finds
+// expired tokens in the order of their expiry.
 type uses struct {
 	entries map[token]entry
 	largest int      // the largest number of entries since the map was made

@@ -18,7 +18,7 @@ func TestASoundAdapterKeepsItsPromises(t *testing.T) {
 	sealtest.TestAdapter(t, fakeWith(""), sealtest.AdapterLimits{})
 }
 
-// faults maps each fault of the fake adapter to the promises that it breaks.
+// The variable faults maps each fault of the fake adapter to the promises that it breaks.
 var faults = map[string][]string{
 	"RejectedText everywhere": {"RejectedText is the rejection of tools alone"},
 	"a flow for each round":   {"a flow ends at its last round"},
@@ -288,8 +288,7 @@ var rejecting = []string{
 }
 
 // ofTools returns the name of a promise without its prefix, such as "tool: ". The result ok is false
-// for promises about prompts, resources and templates, because they are the same as those about
-// tools.
+// for promises about prompts, resources and templates: there are the same promises about tools.
 func ofTools(promise string) (name string, ok bool) {
 	of, name, found := strings.Cut(promise, ": ")
 	if !found {

@@ -27,7 +27,7 @@ var rejectionPromises = slices.Concat(
 	[]adapterPromise{{"RejectedText is the rejection of tools alone", rejectedText}},
 )
 
-// forgeries returns texts that resemble a token, or the state that a handler wrote.
+// forgeries returns the state that a handler wrote, and texts that resemble a token.
 func forgeries(token string) []string {
 	all := []string{secretState, "x", ".", "ms1.", "ms1.AAAA", "\x00", "null", "{}", `"`, strings.Repeat("A", 200),
 		token[:len(token)-1], token[:len(token)/2], token + "A", token + "=", token + "\n", " " + token, token + token,

@@ -118,7 +118,6 @@ func (r *adapterRig) see(call AdapterCall) {
 	r.seen = append(r.seen, seenCall{call.State, textOf(call.Arguments), call.Answers})
 }
 
-// runCount returns how often handlers ran.
 func (r *adapterRig) runCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +157,7 @@ type adapterRequest struct {
 	fields                                        string // further members of params, as JSON text that is sent unchanged
 }
 
-// from makes the first request of a user, without a token.
+// The method from makes the first request of a user, without a token.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
@@ -278,16 +277,16 @@ func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 	return request.bringing(response.token()).answering(confirmedByAnswer)
 }
 
-// completes sends the request. It fails the trial unless the result is complete and its
-// text is "done".
+// The method completes sends the request. It fails the trial unless the result is complete
+// and its text is "done".
 func (r *adapterRig) completes(request adapterRequest) {
 	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
 		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
 	}
 }
 
-// rejects sends the request. It fails the trial if the response is not the error that all
-// rejections share, or if a handler runs.
+// The method rejects sends the request. It fails the trial if the response is not the error
+// that all rejections share, or if a handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runCount()
 	response := r.send(request)
@@ -317,7 +316,8 @@ func (r *adapterRig) isRefusal(what string, response *adapterResponse, want mcps
 	}
 }
 
-// fails marks the trial as failed unless the response is an error that reveals no secret.
+// The method fails marks the trial as failed unless the response is an error that reveals no
+// secret.
 func (r *adapterRig) fails(what string, response *adapterResponse) {
 	if response.token() != "" || response.Error == nil && (response.Result == nil || !response.Result.IsError) {
 		r.failf("%s: %.500s", what, response.raw)

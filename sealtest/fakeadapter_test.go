@@ -132,8 +132,8 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	return respond(f.call(principal, request.Method, &request.Params))
 }
 
-// exactly sets params.exactState and params.exactArguments from the members of the request whose
-// names are spelt exactly right.
+// The function exactly sets params.exactState and params.exactArguments from the members of the
+// request whose names are spelt exactly right.
 func exactly(text []byte, params *fakeParams) {
 	var request struct{ Params map[string]json.RawMessage }
 	json.Unmarshal(text, &request)
@@ -458,8 +458,8 @@ func hasNull(value any) bool {
 	return false
 }
 
-// reversed returns an object with its members in the reverse order. It returns any other text
-// unchanged.
+// reversed returns an object with its members in the reverse order, and a text that is not an
+// object unchanged.
 func reversed(object []byte) []byte {
 	var list []string
 	members := jsonorder.ReadMembers(string(object))

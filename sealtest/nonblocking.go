@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// testNonBlocking tests a store that says that it cannot block.
+// testNonBlocking tests a store that claims not to block.
 func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use) {
 	t.Run("ANonBlockingStoreDoesNotWaitForItsContext", func(t *testing.T) {
 		ctx := &watchedContext{Context: context.Background()}

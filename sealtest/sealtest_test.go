@@ -132,8 +132,8 @@ type storeFunc func(mcpseal.Use) bool
 
 func (f storeFunc) Spend(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
 
-// broken maps the name of a broken implementation to its test, and to what the suite must complain
-// about.
+// The variable broken maps the name of a broken implementation to its test, and to what the suite
+// must complain about.
 var broken = map[string]struct {
 	run  func(*testing.T)
 	want string
@@ -262,8 +262,8 @@ func TestReplayStoreSuitePassesAStoreThatCannotBlock(t *testing.T) {
 	sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) {}})
 }
 
-// TestReplayStoreSuiteLetsAWrapperWait checks that a wrapper may block, although it embeds a store
-// that says that it cannot: the embedded store says so only about itself.
+// TestReplayStoreSuiteLetsAWrapperWait embeds a boastingStore in a wrapper that waits. The suite
+// must allow this: the method NonBlocking speaks only for the embedded store.
 func TestReplayStoreSuiteLetsAWrapperWait(t *testing.T) {
 	sealtest.TestReplayStore(t, struct{ *boastingStore }{&boastingStore{wait: func(context.Context) { time.Sleep(time.Microsecond) }}})
 }

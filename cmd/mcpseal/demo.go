@@ -49,12 +49,11 @@ type demo struct {
 	wrap        func(protected bool, next http.Handler) http.Handler // wraps the HTTP handler of every server, for tests; may be nil
 }
 
-// side is one of the two sides that the demo compares: servers without protection, or servers
-// with it, and their users.
+// side has the servers and users of one side of the demo: the unprotected or the protected side.
 type side struct {
 	protected  bool
 	main       *service
-	brief      *service // like main, but its tokens expire after a second
+	brief      *service // like the service main, but its tokens expire after a second
 	other      *service // another service with the same keys
 	alice, bob client
 	attacks    []attack
@@ -129,7 +128,7 @@ func (d *demo) prepare(ctx context.Context, s *side, out painter) error {
 	return err
 }
 
-// close ends what prepare started.
+// close ends what the method prepare started.
 func (s *side) close() {
 	for _, c := range []client{s.alice, s.bob} {
 		if c.ClientSession != nil {

@@ -56,8 +56,8 @@ func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
 	rollback.Name = "rollback"
 	database.Arguments = map[string]any{"service": "database", "version": "9.9.9"}
 
-	// In some attacks, the harm is that the tool did something else than alice confirmed. In
-	// the others, the harm is that the tool did anything at all.
+	// In some attacks, the harm is that the tool did something that alice had not confirmed. In
+	// the other attacks, the harm is that the tool did anything at all.
 	agreed, _ := readAction(deployed)
 	did := func(how string) func(action) string {
 		return func(did action) string { return did.done + how }
@@ -100,11 +100,11 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // true if an attack could not be tried on the protected server, or on the unprotected one if there is no other
-	var why error   // why an attack could not be tried; with several such attacks, why the first could not
+	broken := false // true if an attack could not be tried on the protected server, or on the unprotected server if only that one is attacked
+	var why error   // the error of the first attack that could not be tried
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // a demo that has failed already does not wait
+		if !broken { // a demo that has failed already does not wait for tokens to expire
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}

@@ -79,8 +79,8 @@ func (r *room) check() error {
 }
 
 // forChange returns the lifetime of tokens and the clock skew that a command uses when it
-// changes the key file. Each of the two is the larger of the value in the file and the value
-// of the flag, or the usual value if neither is set.
+// changes the key file. Each is the larger of the value in the file and the value of the flag.
+// If the file has no value and the flag is not given, the command uses the usual value.
 func (r *room) forChange(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
@@ -107,8 +107,9 @@ func (r *room) forLoading(d *keyfile.Document) keyfile.Room {
 	return d.Room().AtLeast(least)
 }
 
-// warnings returns a warning for each of the flags --ttl and --skew if services refuse the
-// flag's value by default, or if the flag has no effect because the file has a larger value.
+// warnings returns a warning if services refuse, by default, the lifetime or the skew that the
+// command uses. It also returns one if the flag --ttl or --skew has no effect, because the file
+// has a larger value.
 func (r *room) warnings(d *keyfile.Document) (all []string) {
 	room := r.forChange(d)
 	if room.TTL < usual.TTL {

@@ -114,9 +114,9 @@ type limits struct {
 	rounds, token, state int
 }
 
-// resolve replaces each limit that is 0, which means no limit: l.flow with mcpseal.NoLimit,
-// the others with a number that is too high to be reached. It returns an error if a limit is
-// negative.
+// resolve replaces limits of 0, because 0 means no limit: l.flow becomes mcpseal.NoLimit, and
+// each other limit becomes a number that is too high to be reached. It returns an error if a
+// limit is negative.
 func (l limits) resolve() (limits, error) {
 	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
 		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state must not be negative")
@@ -135,7 +135,7 @@ func (l limits) resolve() (limits, error) {
 // asked holds what the user of the command wants to know about a token.
 type asked struct {
 	keys    *keyFlags
-	verdict bool // whether to say if the token would be accepted; true if the flags describe a request
+	verdict bool // true if the flags describe a request; the report then says whether the token would be accepted
 	binding inspect.Binding
 	users   []string                // the names under which the boundary may know the user; one of them must match
 	hint    func(bound bool) string // returns advice if no user matches; bound is true if the token is bound to a user

@@ -99,8 +99,8 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	return no("not accepted: %s", string(reason))
 }
 
-// anotherUser adds to the report that the token is rejected, because it was sealed for a user
-// other than the one in the flags. It also adds a hint that says what to do, and returns an error.
+// anotherUser adds to the report that the token is rejected, because the user in the flags does
+// not match the token. It also adds a hint that says what to do, and returns an error.
 func (r *report) anotherUser(a asked, bound bool) error {
 	err := r.verdict(mcpseal.ReasonUser, "")
 	hint := a.hint(bound)
@@ -108,7 +108,7 @@ func (r *report) anotherUser(a asked, bound bool) error {
 	return err
 }
 
-// whyNot has, for each reason to reject a token, an explanation in words.
+// whyNot explains reasons to reject a token.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",

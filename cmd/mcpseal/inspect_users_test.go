@@ -16,8 +16,8 @@ import (
 )
 
 // TestInspectKnowsTheUsersOfTheProxy checks that mcpseal inspect knows the users of the proxy by the
-// names that docs/operations.md gives. With other names, somebody who looks for the cause of a
-// rejection would be told that the user is wrong.
+// names that docs/operations.md gives. If the names differed, the command would wrongly report the
+// user as the cause of a rejection.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -46,8 +46,8 @@ Every replica that gets the file rejects what the key sealed; users start over.
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// update changes the file of keys at the given path and prints the result. It calls change(),
-// which makes the changes and records in the view what it did.
+// update changes the file of keys at the given path and prints the result. The function change
+// makes the changes, and notes in the view what it did.
 func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time, view *fileView) error) error {
 	now := now()
 	var did, view fileView
@@ -83,7 +83,7 @@ func fileError(path string, err error) error {
 	return failed("%s: %w", named(path), err)
 }
 
-// parseID returns the id of a key that was given on the command line.
+// parseID parses the id of a key from the command line.
 func parseID(text string) (id mcpseal.KeyID, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(id) {

@@ -35,8 +35,9 @@ func (s *secrets) stdinFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.fromStdin, "stdin", false, "take the key (mcpseal_key1_…) from standard input instead of making one")
 }
 
-// make generates a key, or reads one from standard input, and encrypts its secret. The key
-// has no dates yet. Call make before you lock the file, because encrypting may take a while.
+// The method make generates a key, or reads one from standard input, and encrypts its secret.
+// The key has no dates yet. Call this method before you lock the file, because encrypting may
+// take a while.
 func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	recipients, err := s.ageRecipients()
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 }
 
 // add adds the key k to the key file. It returns an error if the secret of k is not encrypted
-// but the secret of another key in the file is.
+// but the file has encrypted secrets.
 func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
 	if err := s.checkEncrypted(d, k); err != nil {
 		return err
@@ -71,8 +72,8 @@ func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
 	return d.Add(k)
 }
 
-// checkEncrypted returns an error if the secret of the key k is not encrypted, but the secret of
-// another key in the file is.
+// checkEncrypted returns an error if the secret of the key k is not encrypted, but the file has
+// encrypted secrets.
 func (s *secrets) checkEncrypted(d *keyfile.Document, k *keyfile.Key) error {
 	for _, other := range d.Keys() {
 		if other.Secret.Wrapped() && !k.Secret.Wrapped() {

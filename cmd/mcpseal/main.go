@@ -2,7 +2,7 @@
 //
 //	mcpseal demo       attack a protected server, and show what happens
 //	mcpseal keys       make, rotate and revoke the keys of a fleet
-//	mcpseal inspect    what a token says, and whether it would be accepted
+//	mcpseal inspect    show what a token says, and whether it would be accepted
 //	mcpseal probe      attack any server, and report what got through
 //	mcpseal proxy      seal the state and the cursors of any server
 //	mcpseal version    print the version, and the commit it was built from
@@ -116,8 +116,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no returns an error with exit code 1: the command has found an answer, and it is "no". For a
-// command that could not find an answer, use the function failed.
+// The function no returns an error with exit code 1: the command has found an answer, and the
+// answer is "no". For a command that could not find an answer, use the function failed.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }

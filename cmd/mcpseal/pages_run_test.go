@@ -21,8 +21,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// how describes how the test runs a command line of a page. If the variable pages has no entry for a
-// line, the line runs unchanged and must end with the exit code 0.
+// The type how has the settings for the test of one command line of a page. If the variable pages has
+// no entry for a line, the line runs unchanged and must end with the exit code 0.
 type how struct {
 	before string // a command that runs before the line
 	as     string // runs instead of the line, because the line names something that a test lacks
@@ -39,8 +39,8 @@ const (
 	gotThrough, nothingGotThrough = "got through", "Nothing got through"
 )
 
-// pages has the pages with commands. For each page it lists the commands that the test cannot run
-// unchanged, and those whose output shows whether they did what the page promises.
+// The map pages has the pages with commands. For each page it lists the commands that the test cannot
+// run unchanged, and the commands whose output the test checks.
 var pages = map[string]map[string]how{
 	"README.md": {
 		"go run ./cmd/mcpseal demo": {prints: "alice"},
@@ -115,8 +115,7 @@ var pages = map[string]map[string]how{
 // isCommand matches the lines that begin with the name of a program.
 var isCommand = regexp.MustCompile(`^(?:\(umask 077; )?(?:[A-Z_]+=\S+ )*(?:mcpseal|go|git|make|cp|grep|curl|kubectl|skopeo|age-keygen|(?:scripts|interop)/\w+) `)
 
-// notCommands matches other lines that pages show like commands: lines of a file of keys, and of a
-// query.
+// notCommands matches lines that look like commands in a page: lines of a file of keys, or of a query.
 var notCommands = regexp.MustCompile(`^(?:mcpseal-keys 1|lifetime 2h|# comments|key [0-9a-f]{8} |revoked |end$|increase\(|or \()`)
 
 func TestEveryCommandInThePagesRuns(t *testing.T) {
@@ -164,7 +163,7 @@ func TestEveryCommandInThePagesRuns(t *testing.T) {
 	}
 }
 
-// reader plays somebody who reads a page and runs its commands, in a folder of their own.
+// reader plays somebody who reads a page and runs its commands in a new folder.
 type reader struct {
 	root, dir   string
 	environment []string
@@ -191,7 +190,7 @@ func newReader(t *testing.T, root string) *reader {
 	}
 }
 
-// do runs one line of a page, and checks its exit code and its output.
+// The method do runs one line of a page, and checks its exit code and its output.
 func (r *reader) do(t *testing.T, line string, how how) {
 	t.Helper()
 	if file, text, ok := strings.Cut(how.by, ": "); ok {
@@ -284,7 +283,7 @@ func (r *reader) serve(t *testing.T, line string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the whole group: also what a shell or go run has started
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the whole group: also the processes that a shell or the go command has started
 		cmd.Wait()
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {

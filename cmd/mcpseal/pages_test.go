@@ -11,8 +11,8 @@ import (
 )
 
 // commandLines returns the command lines that a page shows: lines that are indented by four spaces,
-// and lines in fenced blocks without a language or with the language sh or console. It joins lines
-// that end with a backslash.
+// and lines in fenced blocks whose language is sh, console or not given. It joins lines that end with a
+// backslash.
 func commandLines(page string) (lines []string) {
 	inBlock, isShell := false, false
 	var line string

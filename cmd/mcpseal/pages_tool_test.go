@@ -85,8 +85,8 @@ func pageKeygen(args []string) error {
 	return os.WriteFile(args[1], fmt.Appendf(nil, "# public key: %s\n%s\n", identity.Recipient(), identity), 0o600)
 }
 
-// mintForPage writes a token of alice for the tool deploy to the file token. It is sealed for other
-// arguments than the page shows.
+// mintForPage writes a token of alice for the tool deploy to the file token. The token is for
+// other arguments than the page shows.
 func mintForPage([]string) error {
 	file, err := keyfile.Read("keys")
 	if err != nil {
@@ -140,7 +140,7 @@ func manifests(kind, name string) (map[string]any, error) {
 	return nil, fmt.Errorf("no manifest has a %s with the name %s", kind, name)
 }
 
-// at returns the value at a path in a document, or nil if there is none.
+// The function at returns the value at a path in a document, or nil if there is none.
 func at(document any, path ...string) any {
 	for _, name := range path {
 		members, _ := document.(map[string]any)

@@ -33,7 +33,6 @@ func wantsColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	if checked, ok := stream.(*checkedWriter); ok {
 		stream = checked.Writer

@@ -68,7 +68,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // closeConnections wraps the handler next. While the proxy is about to end, the returned handler
-// also closes the connection after each answer, so that the client connects again and reaches
+// also closes the connection after each answer. The client then connects again, and reaches
 // another replica.
 func (r *readiness) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -40,8 +40,8 @@ for a proxy that starts a command, write the command after --; it is not started
 	return cmd
 }
 
-// try prints whether each part of the proxy would work. It does not stop at the first part that
-// would fail.
+// The method try prints whether each part of the proxy would work. It does not stop at the first
+// part that would fail.
 func (p *proxying) try(cmd *cobra.Command, file string, command []string) error {
 	bad := false
 	say := func(what string, err error) error {

@@ -17,7 +17,7 @@ type rawClient struct {
 	header  http.Header // further headers of each request
 }
 
-// answers has the answers that a client sends in each round of a call.
+// answers[i] has the answers that a client sends in round i of a call.
 var answers = []string{
 	`{}`,
 	`{"confirm":{"action":"accept","content":{"ok":true}}}`,

@@ -25,8 +25,8 @@ import (
 // client or write it to the log.
 const secretState = "sesame"
 
-// badly returns the address of a server that answers calls with the given handler. The proxy sends
-// server/discover to see whether the server is there, and the server answers that with 400.
+// The function badly returns the address of a server that answers calls with the given handler. The
+// proxy sends server/discover to see whether the server is there, and the server answers that with 400.
 func badly(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

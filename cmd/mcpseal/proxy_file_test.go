@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fields sets the flags of a proxy: first those of a command line (the parameter onTop), then all
-// others from the text of a file. It also returns what is wrong with the file.
+// fields sets the flags of a proxy: first from a command line (the parameter onTop), then the remaining
+// flags from the text of a file. It also returns what is wrong with the file.
 func fields(t *testing.T, text string, onTop ...string) (*proxying, []string) {
 	t.Helper()
 	var p proxying

@@ -67,7 +67,7 @@ const (
 	logTimeout = time.Second // how long the process waits for these records when it ends
 )
 
-// logWriter writes the log. No request waits until a record is written. If records come faster
+// logWriter writes the log. Requests do not wait for the log. If records come faster
 // than they can be written, or the disk is full, some are lost. A later record says how many.
 type logWriter struct {
 	to         io.Writer
@@ -76,7 +76,7 @@ type logWriter struct {
 	lost       atomic.Int64
 
 	once              sync.Once
-	flushing, flushed chan struct{} // flushing is closed when the process ends, flushed when all records are written
+	flushing, flushed chan struct{} // flushing is closed when the process ends; flushed is closed when all records are written
 }
 
 func (w *logWriter) Write(p []byte) (int, error) {

@@ -48,8 +48,8 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	log.SetOutput(io.Discard) // package http logs what a server sends unasked, which may be a state
 	defer log.SetOutput(os.Stderr)
 	// The garbage collector runs each time the heap has doubled. With a small heap, it would
-	// run after every few messages, so make the heap larger. These bytes use no memory, because
-	// nothing reads or writes them.
+	// run after every few messages, so make the heap larger. The ballast uses no memory, because
+	// nothing reads or writes it.
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	requests, cancel := context.WithCancel(context.Background())

@@ -27,7 +27,7 @@ type proxyUsers struct {
 	resource   string
 	san        string
 
-	resourceURL *url.URL // what resource says, as a URL
+	resourceURL *url.URL // the field resource, parsed
 }
 
 func (u *proxyUsers) flags(cmd *cobra.Command) {

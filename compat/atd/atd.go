@@ -46,10 +46,10 @@ const (
 // of one service that share a key.
 type Options struct {
 	// Session is 8 bytes. Servers with the same key and session accept each other's
-	// cursors. Give each of two services that share a key its own session, for example the
-	// first bytes of a SHA-256 of its host name. Nil means a session that is derived from
-	// the key, so that all servers with the key share it. (A server of the ATD runtime
-	// makes a random session.)
+	// cursors. If two services share a key, give each service its own session, for example
+	// the first bytes of a SHA-256 of its host name. Nil means a session that is derived
+	// from the key: all servers with the key share that session. (A server of the ATD
+	// runtime makes a random session.)
 	Session []byte
 	// TTL is how long a cursor is valid. 0 means 5 minutes.
 	TTL time.Duration

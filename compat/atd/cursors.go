@@ -114,7 +114,7 @@ func (c cursors) pageOf(request mcpseal.Request, page Page, requestPayload *payl
 	})
 }
 
-// The causes that the log shows for a cursor that is rejected or not issued.
+// These causes are written to the log if a cursor is rejected or not issued.
 var (
 	errEverybody      = errors.New("these cursors carry neither NextPage.Shared nor NextPage.Cached")
 	errMethod         = errors.New("these cursors are for " + methodTool + " alone")

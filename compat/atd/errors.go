@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The errors that say why a cursor is not issued or not accepted. The ATD runtime also has
+// These errors say why a cursor is not issued or not accepted. The ATD runtime also has
 // the first five. It has no [ErrMismatch]: a program that uses the runtime must check by
 // itself that the tool, the caller and the arguments are those of the cursor.
 var (
@@ -28,7 +28,7 @@ var (
 // errSession is the error for a cursor of another session. It wraps ErrExpired.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
-// The errors for names that a cursor cannot hold.
+// These errors are for names that a cursor cannot hold.
 var (
 	errToolText   = errors.New("atd: the tool's name is not UTF-8")
 	errCallerText = errors.New("atd: the caller's name is not UTF-8: " + nameUsers)

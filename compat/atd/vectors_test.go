@@ -91,7 +91,7 @@ func TestVectors(t *testing.T) {
 	t.Logf("atd-cursor.json: %s", strings.Join(summary, ", "))
 }
 
-// judge compares our result with the peer's. Only differences that the vectors name are allowed.
+// judge compares our result with the peer's. It allows only differences that the vector marks.
 func judge(t *testing.T, c *vector, err error) {
 	t.Helper()
 	if c.Expect != "accept" && c.Expect != "reject" {

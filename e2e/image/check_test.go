@@ -74,8 +74,8 @@ func TestTheCommandAcceptsTheSettingsOfTheManifests(t *testing.T) {
 	}
 }
 
-// TestThePageNamesWhatTheManifestsHave checks that docs/kubernetes.md names what the manifests
-// have. It also runs the commands of the page that work on the file of keys.
+// TestThePageNamesWhatTheManifestsHave also runs the commands in docs/kubernetes.md that work on
+// the file of keys.
 func TestThePageNamesWhatTheManifestsHave(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubernetes.md"))
 	must(t, err)

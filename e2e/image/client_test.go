@@ -15,14 +15,15 @@ type client struct {
 	header  http.Header // names the user
 }
 
-// answers has what the user answers in each round.
+// The list answers has the user's answers for each round.
 var answers = []string{
 	`{}`,
 	`{"confirm":{"action":"accept","content":{"ok":true}}}`,
 	`{"region":{"action":"accept","content":{"name":"eu"}}}`,
 }
 
-// deploy sends one round of a call, and returns the status, the message and the token in it.
+// deploy sends one round of a call, and returns the status, the message and the token in the
+// message.
 func (c *client) deploy(state string, round int) (status int, message, next string, err error) {
 	params := map[string]any{
 		"name": "deploy", "arguments": map[string]any{"service": "web", "version": "1"}, "inputResponses": json.RawMessage(answers[round]),

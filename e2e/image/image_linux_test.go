@@ -24,7 +24,6 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// theImage returns the image to test.
 func theImage(t *testing.T) *image {
 	t.Helper()
 	archive := os.Getenv(imageVariable)
@@ -128,7 +127,7 @@ func (r root) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// process is a proxy that runs.
+// process is a running proxy.
 type process struct {
 	cmd  *exec.Cmd
 	log  lockedBuffer
@@ -153,7 +152,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// start starts a proxy, and ends it with the test.
+// start starts a proxy, and stops it when the test ends.
 func start(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd}
@@ -175,7 +174,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// answers waits until a GET request to an address is answered with 200.
+// The method answers waits until a GET request to the address gets the status 200.
 func (p *process) answers(t *testing.T, address string) {
 	t.Helper()
 	eventually(t, address+" answers", func() bool {
@@ -197,13 +196,13 @@ func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) 
 	}
 }
 
-// leaky serves the tools of the package release, without any protection, at the address at which
-// the manifests expect the server.
+// leaky serves the tools of the package release without protection, at the address that the
+// manifests have for the server.
 func leaky(t *testing.T) {
 	t.Helper()
 	server := release.NewServer()
 	// In this test, the name release-server leads to loopback, where the SDK refuses such a name by
-	// default. In a cluster, it leads to a Service.
+	// default. In a cluster, the name leads to a Service.
 	options := &gosdk.HandlerOptions{HTTP: mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}}
 	serve(t, "127.0.0.1:9000", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, options), "", "")
 }

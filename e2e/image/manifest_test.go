@@ -1,8 +1,8 @@
-// Package image_test checks that the container image, and the manifests that run it on Kubernetes,
-// do what their comments and docs/kubernetes.md say.
+// Package image_test checks the container image and the manifests that run it on Kubernetes. They
+// must do what their comments and docs/kubernetes.md say.
 //
 // The tests of the manifests always run. The tests of the image need root and Linux; e2e/image/run
-// builds the image and runs them.
+// builds the image and runs these tests.
 package image_test
 
 import (
@@ -147,7 +147,7 @@ type networkPolicy struct {
 }
 
 // parse reads a manifest. It does not check whether Kubernetes knows every field: e2e/image/run
-// does that, with the schemas of Kubernetes.
+// checks that, with the schemas of Kubernetes.
 func parse(text []byte) (*cluster, error) {
 	c := &cluster{kinds: make(map[string]int)}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))

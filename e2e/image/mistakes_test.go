@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAManifestWithAMistakeIsNoticed puts one mistake after another into the manifests. Each must
-// be found, which shows that every comparison can fail.
+// TestAManifestWithAMistakeIsNoticed puts one mistake at a time into the manifests. Every mistake
+// must be found, which shows that every comparison can fail.
 func TestAManifestWithAMistakeIsNoticed(t *testing.T) {
 	flags := proxyFlags(t)
 	const both, sidecar, separate = "", "proxy-sidecar.yaml", "proxy-deployment.yaml"

@@ -21,8 +21,8 @@ type runningPod struct {
 }
 
 // startPod starts the proxy of a manifest as Kubernetes would: with its arguments, variables, user
-// and volumes. The parameter contents has the files of secrets and config maps that are not in the
-// manifest. The parameter more has further arguments, which come last.
+// and volumes. The parameter contents has the files of the secrets and config maps that the
+// manifest uses but does not make. The parameter more has further arguments, which come last.
 func startPod(t *testing.T, manifest string, contents map[string]map[string]string, more ...string) *runningPod {
 	t.Helper()
 	c, err := parse(readManifest(t, manifest))

@@ -21,8 +21,8 @@ import (
 
 const user = 65532 // the user and the group of the image
 
-// mcpseal returns the path of the command mcpseal. If there is an image to test, it is the command
-// of the image. Otherwise it is built here.
+// mcpseal returns the path of the command mcpseal. If there is an image to test, the command
+// is the one in the image. Otherwise the command is built here.
 var mcpseal = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "mcpseal")
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *review) want(holds bool, format string, args ...any) {
 	}
 }
 
-// mistakes returns what is wrong with a manifest.
+// The function mistakes returns what is wrong with a manifest.
 func mistakes(text []byte, flags map[string]bool) []string {
 	c, err := parse(text)
 	if err != nil {
@@ -127,8 +127,8 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// command checks the arguments and the variables of the proxy, and that its settings are where
-// the arguments say.
+// The method command checks the arguments and the variables of the proxy. It also checks that the
+// settings of the proxy are where the arguments say.
 func (r *review) command() {
 	r.want(r.proxy.Image == "mcpseal:0.1.0", "the image %q is not the one that docs/kubernetes.md builds", r.proxy.Image)
 	r.want(r.proxy.Command == nil, "the image has an entrypoint; a command replaces it")
@@ -168,7 +168,7 @@ func (r *review) command() {
 	}
 }
 
-// mounted returns the volume that has a file of the proxy, and the file's name in it.
+// mounted returns the volume that has a file of the proxy, and the file's name in that volume.
 func (r *review) mounted(file string) (name string, found *volume) {
 	for _, mount := range r.proxy.VolumeMounts {
 		if path.Dir(file) != mount.MountPath {
@@ -183,7 +183,7 @@ func (r *review) mounted(file string) (name string, found *volume) {
 	return "", nil
 }
 
-// secrets has the names of the files that docs/kubernetes.md puts into each secret.
+// The map secrets has the names of the files that docs/kubernetes.md puts into each secret.
 var secrets = map[string][]string{"mcpseal-keys": {"keys"}, "release-tls": {"tls.crt", "tls.key"}}
 
 func (r *review) files() {
@@ -220,7 +220,8 @@ func (r *review) portOf(setting string) int {
 	return port
 }
 
-// number returns the number of a port of the proxy, which may be given by its name.
+// number returns the number of a port of the proxy. The parameter port is the name or the number of
+// the port.
 func (r *review) number(port any) int {
 	for _, p := range r.proxy.Ports {
 		if p.Name == port {
@@ -289,7 +290,7 @@ func (r *review) resources() {
 	r.want(r.proxy.Resources.Limits["cpu"] == "", "a limit of CPU makes the proxy slow while there is CPU to be had")
 }
 
-// end checks that the pod lives until the proxy has ended.
+// The method end checks that the pod lives until the proxy has ended.
 func (r *review) end() {
 	seconds := 0
 	for _, name := range []string{"drain-delay", "drain"} {
@@ -305,8 +306,8 @@ func (r *review) end() {
 	}
 }
 
-// network checks that only the proxy can reach the server, and that the ports of the proxy that
-// need protection are not open to everyone.
+// The method network checks that only the proxy can reach the server. It also checks that the
+// NetworkPolicy of the proxy limits who can reach the ports that need protection.
 func (r *review) network() {
 	text, _ := r.settings["upstream"].(string)
 	upstream, err := url.Parse(text)

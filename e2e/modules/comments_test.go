@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryExportedNameHasAComment checks that every exported name of the libraries has a
-// comment, fields and methods included, because go doc is the manual of the libraries.
+// TestEveryExportedNameHasAComment checks fields and methods too, because go doc is the manual of
+// the libraries.
 func TestEveryExportedNameHasAComment(t *testing.T) {
 	all := packages(t)
 	libraries := libraries(all)

@@ -1,6 +1,5 @@
-// Package modules_test checks what users of the modules in this repository may rely on: among
-// other things, that they can mix versions of the modules, and that the root module has no
-// dependencies.
+// Package modules_test checks what users of the modules in this repository may rely on. For
+// example, users can mix versions of the modules, and the root module has no dependencies.
 package modules_test
 
 import (
@@ -52,7 +51,7 @@ type pkg struct {
 
 func (p *pkg) isInternal() bool { return strings.Contains(p.ImportPath+"/", "/internal/") }
 
-// isImportable reports whether somebody else may import the package.
+// isImportable reports whether code of a user may import the package.
 func (p *pkg) isImportable() bool {
 	return p.Name != "main" && len(p.GoFiles) > 0 && !p.isInternal()
 }
@@ -70,8 +69,8 @@ func packages(t *testing.T) (all []pkg) {
 	}
 }
 
-// libraries returns the paths of the modules that others import. A module is not a library if
-// its root package is a command, or if it has no package to import.
+// libraries returns the paths of the modules that users import. A module is not a library if its
+// root package is a command, or if none of its packages can be imported.
 func libraries(all []pkg) map[string]bool {
 	found := make(map[string]bool)
 	for _, p := range all {
@@ -136,8 +135,8 @@ func TestTheRootModuleRequiresNothing(t *testing.T) {
 	}
 }
 
-// TestEveryModuleStaysAtTheOldestGo checks that each module asks for the same version of Go as
-// the root module, unless a module that it requires needs a newer one.
+// TestEveryModuleStaysAtTheOldestGo checks that each module asks for the Go version of the root
+// module, or for a newer version only if a required module needs that version.
 func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	root := readModFile(t, ".")
 	var work struct{ Use []struct{ DiskPath string } }
@@ -178,7 +177,7 @@ func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
 }
 
 // TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry checks that neither otelseal nor its tests depend on
-// an SDK or an exporter. The users of otelseal choose these.
+// an SDK or an exporter. The users of otelseal choose the SDK and the exporter.
 func TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry(t *testing.T) {
 	root := readModFile(t, ".").Module.Path
 	const api = "go.opentelemetry.io/otel"

@@ -12,9 +12,8 @@ import (
 
 const committed = "../../docs/proof/index.html"
 
-// TestTheProofIsWhatANewRunWrites compares docs/proof/index.html with the page that a new run
-// writes. It also checks both verdicts: many attacks get through without the line that protects the
-// server, and none gets through with it.
+// TestTheProofIsWhatANewRunWrites also checks both verdicts: many attacks get through to the
+// unprotected server, and none to the protected server.
 func TestTheProofIsWhatANewRunWrites(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("it waits until a token expires, and the tests without -short and without the race detector do that")
@@ -49,7 +48,7 @@ func TestTheProofIsWhatANewRunWrites(t *testing.T) {
 	}
 }
 
-// firstDifference returns the first lines that differ. ok is true if none do.
+// firstDifference returns the first lines that differ. ok is true if the texts are equal.
 func firstDifference(old, fresh string) (a, b string, ok bool) {
 	was, is := strings.Split(old, "\n"), strings.Split(fresh, "\n")
 	for i := range max(len(was), len(is)) {

@@ -1,10 +1,10 @@
-// Command proxydiff sends mutated messages through the proxy's core. Programs in other languages,
-// the readers, read the messages that the proxy passes on. The command fails if a reader sees a
+// Command proxydiff sends mutated messages through the proxy's core. The messages that the proxy
+// passes on go to readers: programs in other languages. The command fails if a reader sees a
 // state, a cursor or an answer that the proxy did not accept.
 //
 // A reader gets one message per line, in base64. It answers with a line of JSON: null if it
-// cannot read the message, or else what it sees in the message (see the type seen). Members
-// whose names are spelled differently, such as request_state, count too.
+// cannot read the message, otherwise a value of the type seen. Members whose names are spelled
+// differently, such as request_state, count too.
 package main
 
 import (
@@ -82,15 +82,15 @@ var (
 	calls = []string{"tools/call", "prompts/get", "resources/read"}
 )
 
-// passed is a message that the proxy passed on.
+// The type passed is a message that the proxy passed on.
 type passed struct {
 	text     []byte
 	toServer bool
 	method   string // the method of the client's message
-	alone    bool   // true if it is a message of the server that belongs to no request
+	alone    bool   // true for a message of the server that belongs to no request
 }
 
-// seen is what a reader sees in a message.
+// The type seen has what a reader sees in a message.
 type seen struct {
 	Method []string
 	Found  [][2]json.RawMessage // pairs of a place, such as "params.cursor", and the value there
@@ -207,7 +207,7 @@ func (p *passed) check(view *seen, secret string) string {
 	}
 	for _, value := range at["params.inputResponses"] {
 		var answers struct{ Keys []string }
-		json.Unmarshal(value, &answers) // answers.Keys stays empty if the value is not an object, such as null
+		json.Unmarshal(value, &answers) // answers.Keys stays empty if the value is null or otherwise not an object
 		if p.toServer && isCall && len(answers.Keys) > 0 && (len(params) != 1 || !slices.Equal(answers.Keys, []string{"q"})) {
 			return "an answer that was not asked for"
 		}

@@ -28,7 +28,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// metrics has the values of each label of each metric.
+// The type metrics has the values of each label of each metric.
 type metrics map[string]map[string]map[string]bool
 
 var (
@@ -78,7 +78,7 @@ func exported(t *testing.T) metrics {
 	return m
 }
 
-// answer is a store that always gives this answer.
+// The type answer is a store whose answer is always the same.
 type answer struct {
 	first bool
 	err   error

@@ -66,7 +66,7 @@ func (o object) list(path string) (all []object) {
 	return all
 }
 
-// named returns the entry of a list that has the given name.
+// named returns the entry with the given name in a list.
 func (o object) named(list, name string) object {
 	for _, one := range o.list(list) {
 		if one.text("name") == name {
@@ -118,7 +118,7 @@ func readManifest(text, kind string) *manifest {
 	return m
 }
 
-// one returns the only object of a kind.
+// The method one returns the only object of a kind.
 func (m *manifest) one(kind string) object {
 	m.want(len(m.objects[kind]) == 1, "there must be one %s", kind)
 	if len(m.objects[kind]) == 0 {
@@ -127,7 +127,7 @@ func (m *manifest) one(kind string) object {
 	return m.objects[kind][0]
 }
 
-// selects checks that a selector selects the pods.
+// The method selects checks that a selector selects the pods.
 func (m *manifest) selects(what string, selector object) {
 	labels := m.workload.object("spec.template.metadata.labels")
 	for name, value := range selector {
@@ -136,7 +136,7 @@ func (m *manifest) selects(what string, selector object) {
 	m.want(len(selector) > 0, "the %s selects all pods", what)
 }
 
-// mounted returns the volume that has a file, and the file's name in it.
+// mounted returns the volume that has a file, and the file's name in that volume.
 func (m *manifest) mounted(file string) (volume object, name string) {
 	for _, mount := range m.container.list("volumeMounts") {
 		if path.Dir(file) == mount.text("mountPath") {
@@ -157,7 +157,7 @@ func (m *manifest) port(name any) int {
 	return 0
 }
 
-// common checks what must hold for every workload.
+// The method common checks what must hold for every workload.
 func (m *manifest) common(uid int) {
 	m.want(len(m.objects["Secret"]) == 0, "a secret does not belong into a file that is checked in")
 	m.selects("workload", m.workload.object("spec.selector.matchLabels"))
@@ -198,7 +198,7 @@ func (m *manifest) common(uid int) {
 	}
 }
 
-// redisSecret is the secret that the commands at the top of redis.yaml make.
+// redisSecret is the secret made by the commands at the top of redis.yaml.
 type redisSecret struct{ name, acl, url string }
 
 func (m *manifest) secret(password string) (s redisSecret) {
@@ -212,12 +212,11 @@ func (m *manifest) secret(password string) (s redisSecret) {
 	return s
 }
 
-// settings returns the settings of Redis.
+// settings returns the text of redis.conf.
 func (m *manifest) settings() string {
 	return m.one("ConfigMap").object("data").text("redis:conf")
 }
 
-// setting returns the value of a setting.
 func setting(settings, name string) string {
 	match := regexp.MustCompile(`(?m)^` + name + ` (.*)$`).FindStringSubmatch(settings)
 	if match == nil {

@@ -1,8 +1,8 @@
 // Package ready_test checks the files in deploy that users load as they are: alerts, a board,
 // manifests and a unit of systemd. They must fit what the code exports and accepts.
 //
-// Some tests need promtool, redis-server or systemd-analyze. They are skipped without the program.
-// e2e/ready/run installs all three, and fails if a test is skipped.
+// Some tests need promtool, redis-server or systemd-analyze. A test is skipped if its program is
+// missing. e2e/ready/run installs all three programs, and fails if a test is skipped.
 package ready_test
 
 import (
@@ -93,7 +93,7 @@ func tool(t *testing.T, variable, name string) string {
 	return path
 }
 
-// notice fails the test unless one of the mistakes that were found contains the wanted text.
+// notice fails the test unless one of the found mistakes contains the wanted text.
 func notice(t *testing.T, what string, wrong []string, want string) {
 	t.Helper()
 	if !slices.ContainsFunc(wrong, func(w string) bool { return strings.Contains(w, want) }) {

@@ -30,8 +30,8 @@ var (
 	operators = []string{"and", "or", "unless", "bool"}
 )
 
-// parse reads an expression. It knows only the syntax that the expressions in deploy need, and does
-// not check it: promtool does.
+// parse reads an expression. It knows only the syntax that the expressions in deploy need.
+// promtool checks the syntax.
 func parse(expr string) (q query) {
 	expr = comment.ReplaceAllString(expr, "")
 	for _, group := range grouping.FindAllStringSubmatch(expr, -1) {
@@ -54,7 +54,7 @@ func parse(expr string) (q query) {
 
 var pattern = regexp.MustCompile(`[.*+?()\[\]\\]`)
 
-// mistakes returns what a query asks for although the metrics do not have it.
+// The method mistakes returns what a query asks for and the metrics do not have.
 func (q query) mistakes(m metrics) (wrong []string) {
 	known := make(map[string]bool) // labels of the metrics in the query
 	for _, s := range q.selectors {

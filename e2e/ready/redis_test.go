@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// warnings is a log handler that keeps the messages of warnings and errors.
+// The type warnings is a log handler that keeps the messages of warnings and errors.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -51,8 +51,8 @@ type redisProcess struct {
 	cmd          *exec.Cmd
 }
 
-// startRedis starts a Redis with the settings and the users of redis.yaml. Only the folders and
-// the address differ.
+// startRedis starts a Redis with the settings and the users of redis.yaml. It replaces the folders
+// and the address.
 func startRedis(t *testing.T, server, text string) *redisProcess {
 	t.Helper()
 	m := readManifest(text, "StatefulSet")
@@ -100,7 +100,7 @@ func (r *redisProcess) kill() {
 	r.cmd.Wait()
 }
 
-// client connects as server.yaml says.
+// The method client connects as server.yaml says.
 func (r *redisProcess) client(t *testing.T) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(r.url)
@@ -112,8 +112,8 @@ func (r *redisProcess) client(t *testing.T) *redis.Client {
 }
 
 // open opens the store twice, as two processes would, and returns the second store and its
-// warnings. The first process that uses a new Redis gets one more warning, because that Redis knows
-// no tokens yet.
+// warnings. With a new Redis, the first process gets one more warning, because that Redis knows no
+// tokens yet.
 func (r *redisProcess) open(t *testing.T) (store *redisreplay.Store, log *warnings, err error) {
 	t.Helper()
 	for range 2 {
@@ -199,7 +199,7 @@ func TestARestartOfTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 }
 
 // TestAServerWithTheseManifestsHasKeysAndSingleUse opens the keys and the store as the comment in
-// server.yaml says. A boundary with both must accept a token only once.
+// server.yaml says. A boundary with these keys and this store must accept a token only once.
 func TestAServerWithTheseManifestsHasKeysAndSingleUse(t *testing.T) {
 	r := startRedis(t, redisServers(t)[0], deployed(t, "kubernetes/redis.yaml"))
 	store, log, err := r.open(t)

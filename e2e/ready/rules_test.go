@@ -27,7 +27,7 @@ type rule struct {
 	Labels, Annotations      map[string]string
 }
 
-// rules has the rules of both files, and the metrics that these rules can use.
+// The type rules has the recording rules, the alerts, and the metrics that they can use.
 type rules struct {
 	recorded, alerts []rule
 	metrics          metrics // of the code and of the recording rules
@@ -51,7 +51,7 @@ func readRules(recording, alerts string, m metrics) (r rules, wrong []string) {
 	for _, one := range r.recorded {
 		q := parse(one.Expr)
 		labels := make(map[string]map[string]bool)
-		for _, label := range q.labels { // a recorded series has the same values of this label as the metrics
+		for _, label := range q.labels { // a recorded series has the values of this label that the metrics in its expression have
 			labels[label] = make(map[string]bool)
 			for _, s := range q.selectors {
 				maps.Copy(labels[label], m[s.metric][label])
@@ -81,7 +81,7 @@ func sections(page string) (all []string) {
 	return all
 }
 
-// mistakes returns what is wrong with the alerts.
+// The method mistakes returns what is wrong with the alerts.
 func (r rules) mistakes() (wrong []string) {
 	for _, a := range r.alerts {
 		say := func(format string, args ...any) { wrong = append(wrong, a.Alert+": "+fmt.Sprintf(format, args...)) }
@@ -190,7 +190,7 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	for _, w := range all(recording, alerts, string(telemetry)) {
 		t.Error(w)
 	}
-	// Make one mistake after another, to show that every comparison can fail.
+	// Make one mistake at a time, to show that every comparison can fail.
 	for _, c := range []struct{ old, new, want string }{
 		{"mcpseal_store_held / ", "mcpseal_store_hold / ", "there is no metric mcpseal_store_hold"},
 		{"mcpseal_operations_total{error_type!=", "mcpseal_operations_total{reason!=", "mcpseal_operations_total has no label reason"},
@@ -222,8 +222,8 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	notice(t, "the page", all(recording, alerts, page), "no alert looks for misuse")
 }
 
-// TestEveryAlertIsTested checks that tests.yaml has, for each alert, a time at which the alert
-// fires, and a time at which no alert does.
+// TestEveryAlertIsTested checks that tests.yaml has two times for each alert: one at which the
+// alert fires, and one at which no alert fires.
 func TestEveryAlertIsTested(t *testing.T) {
 	type test struct {
 		Tests []struct {

@@ -104,7 +104,7 @@ func unitMistakes(text, settings string, flags map[string]bool) (wrong []string)
 	}
 	want(stop >= 5*time.Second, "TimeoutStopSec is too short for drain-delay and drain")
 	goal, ok := strings.CutPrefix(one("Environment"), "GOMEMLIMIT=")
-	want(ok && 2*256 < mebibytes(goal) && mebibytes(goal) < 1024 && one("MemoryMax") == "1G", "the memory does not fit") // the default of budget is 256MiB
+	want(ok && 2*256 < mebibytes(goal) && mebibytes(goal) < 1024 && one("MemoryMax") == "1G", "the memory does not fit") // the default of the setting budget is 256MiB
 	want(given["identity"] != "header" || strings.HasPrefix(fmt.Sprint(given["listen"]), "127.0.0.1:"), "others reach the proxy, and can name the user")
 	want(strings.HasPrefix(fmt.Sprint(given["admin"]), "127.0.0.1:"), "others reach the address of admin")
 	return wrong
@@ -181,7 +181,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	if out, err := run(text, "security", "--offline=true", "--threshold=20"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// Both commands notice mistakes.
+	// The commands verify and security notice mistakes.
 	if out, err := run(replaced(t, text, "ProtectSystem=strict", "ProtectSystems=strict"), "verify"); err == nil && strings.TrimSpace(out) == "" {
 		t.Error("verify does not notice a setting that does not exist")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roundRobin sends every request to the next replica. It counts the connections that broke,
-// because a call that is lost with its connection says nothing about its token.
+// roundRobin sends every request to the next replica. It counts the connections that broke: if a
+// connection breaks, its call says nothing about the token.
 type roundRobin struct {
 	hosts     []string
 	next      atomic.Uint64

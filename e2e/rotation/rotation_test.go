@@ -90,8 +90,8 @@ func TestRotationUnderLoad(t *testing.T) {
 		})
 	}
 
-	// Rotate the keys twice. Each time, a thief who stole the old key tries a token that was
-	// sealed with it.
+	// Rotate the keys twice. Each time, a thief tries a token that was sealed with the stolen
+	// old key.
 	var thieves sync.WaitGroup
 	for part := range int64(2) {
 		for done.Load() < (part+1)*want/3 && failed.Load() == 0 {
@@ -150,7 +150,7 @@ func sealing(t *testing.T, path string) *keyfile.Key {
 }
 
 // steal seals a token that lives for an hour, as a thief of the key can. The tokens of the
-// replicas do not live as long: they expire before their key does.
+// replicas expire before their key ends; this token does not.
 func steal(t *testing.T, k *keyfile.Key) string {
 	t.Helper()
 	ctx := context.Background()
@@ -181,7 +181,7 @@ func try(t *testing.T, session *client, token string, end time.Time) {
 		_, err := session.CallTool(context.Background(), &mcp.CallToolParams{
 			Name: "deploy", Arguments: arguments, RequestState: token, InputResponses: region,
 		})
-		if session.network.broken.Load() > broken { // so the result says nothing about the token
+		if session.network.broken.Load() > broken { // the connection broke, so the result says nothing about the token
 			if again, err := dial(t, session.network.hosts, false); err == nil {
 				session = again
 			}

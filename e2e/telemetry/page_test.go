@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// exported is what a replica exports of a metric.
+// The type exported is what a replica exports of a metric.
 type exported struct {
 	kind, unit, description string
 	series                  []map[string]string // the attributes of each series
@@ -55,7 +55,7 @@ type page struct {
 	shown   string              // the output of the command, as the page shows it
 }
 
-// documented is a row of the table of metrics.
+// The type documented is a row of the table of metrics.
 type documented struct {
 	prometheus, kind, unit string
 	attributes             []string

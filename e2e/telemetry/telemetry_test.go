@@ -246,7 +246,7 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 		state := randomText()
 		token, err := boundary.Seal(t.Context(), &round, &state)
 		if err != nil {
-			continue // the method is not one that can ask
+			continue // a call of this method cannot ask questions
 		}
 		boundary.Open(t.Context(), request, oneOf(token, token, forge(token)))
 		request.Principal = mcpseal.User(randomText())
@@ -285,7 +285,7 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 }
 
 // TestTheBoundIsExact causes every series that there can be. Their number must be
-// exactly the one that the page says.
+// exactly the number on the page.
 func TestTheBoundIsExact(t *testing.T) {
 	r := newReplica(t)
 	ctx := t.Context()
@@ -331,8 +331,8 @@ type storeFunc func() (bool, error)
 
 func (f storeFunc) Spend(context.Context, mcpseal.Use) (bool, error) { return f() }
 
-// TestAStoreObservedWithTheSDKIsStillAStore checks that a store still works, and still cannot
-// block, when it is measured with the SDK.
+// TestAStoreObservedWithTheSDKIsStillAStore checks that a store still works when it is measured
+// with the SDK, and that the store is still non-blocking.
 func TestAStoreObservedWithTheSDKIsStillAStore(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)
@@ -476,7 +476,7 @@ func TestThePageListsEveryEventThatIsExported(t *testing.T) {
 }
 
 // TestThePageShowsARun checks that the page shows what the command prints, apart from ids and
-// times. Ids that are equal in what the command prints must be equal on the page too.
+// times. Equal ids in the output must be equal on the page too.
 func TestThePageShowsARun(t *testing.T) {
 	var printed strings.Builder
 	must(t, show(t.Context(), &printed))
@@ -496,8 +496,8 @@ func masked(text string) string {
 	return regexp.MustCompile(`(?m)^(\w+_timestamp_seconds) .*$`).ReplaceAllString(text, "$1 time")
 }
 
-// TestEveryReasonIsALabel checks that every reason is counted under its own name. A reason that
-// is missing in the list of otelseal would be counted as _OTHER.
+// TestEveryReasonIsALabel checks that every reason is counted under its own name. If a reason
+// is missing in the list of otelseal, it is counted as _OTHER.
 func TestEveryReasonIsALabel(t *testing.T) {
 	reasons := allReasons(t)
 	r := newReplica(t)

@@ -25,24 +25,24 @@ var unserved = map[string]bool{
 	"probe": true, "sealtest": true, "gosdktest": true, "mcpgotest": true, "certstest": true, "identitytest": true, "release": true, "hostile": true, "revision": true,
 }
 
-// logged says which argument of a logger's method is the message.
+// The map logged says which argument of a logger's method is the message.
 var logged = map[string]int{
 	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2,
 }
 
-// explains has the names of the attributes whose values explain a record.
+// The map explains has the names of the attributes whose values explain a record.
 var explains = map[string]bool{"cause": true, "why": true}
 
-// passed has functions of other packages that make their result from an argument, with the index
-// of this argument.
+// The map passed has functions of other packages that make their result from an argument. The
+// value is the index of this argument.
 var passed = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
 
-// shown has functions that are called through an interface or by the author of a server. A key is
-// the folder and the name of a function. Its value is the index of the result that is shown: a
-// text, or an error with a text.
+// The map shown has functions that are called through an interface or by the author of a server. A
+// key is the folder and the name of a function. The value is the index of the result that is
+// shown: a text, or an error with a text.
 var shown = map[string]int{
 	"cmd/mcpseal/internal/identity Caller":  1,
 	"cmd/mcpseal/internal/identity Ready":   0,
@@ -60,11 +60,12 @@ var shown = map[string]int{
 	". Error":                               0,
 }
 
-// problems has functions that get a text about arguments that are not proper JSON. A key is the
-// folder and the name of a function. Its value is the index of the parameter that is the text.
+// The map problems has functions that get a text about arguments that are not proper JSON. A key
+// is the folder and the name of a function. The value is the index of the parameter that is the
+// text.
 var problems = map[string]int{"internal/jsonorder fail": 0, "internal/jsonorder refuse": 1, "internal/argdigest Whole": 0}
 
-// inJSON finds the messages in log records and answers that the sources have as whole JSON texts.
+// Some sources have a log record or an answer as one JSON text. inJSON finds the message in it.
 var inJSON = regexp.MustCompile(`"(?:message|msg)":"([^"]+)"`)
 
 // code has the declarations, the calls and the texts of the sources.
@@ -94,8 +95,8 @@ type site struct {
 	folder string
 }
 
-// extract returns every text of the repository at root that can reach a client or a log, and
-// all texts that are in the sources.
+// extract reads the repository at root. It returns every text that can reach a client or a log,
+// and all texts of the sources.
 func extract(t *testing.T, root string) (texts, every map[string]bool) {
 	c := &code{
 		functions: make(map[string][]*function), values: make(map[string]ast.Expr), fields: make(map[string][]site),
@@ -299,7 +300,7 @@ func (c *code) trace(expr ast.Expr, f *function) {
 		}
 	case *ast.CompositeLit: // an error of a type of its own
 		if qualified(e.Type) == "cobra.Command" {
-			return // its texts are for those who type commands
+			return // only users of the command line see its texts
 		}
 		for _, element := range e.Elts {
 			if pair, ok := element.(*ast.KeyValueExpr); ok {
@@ -312,8 +313,8 @@ func (c *code) trace(expr ast.Expr, f *function) {
 	}
 }
 
-// sum finds the texts of a concatenation. Literals and constants that stand side by side make one
-// text. Every other part is traced.
+// sum finds the texts of a concatenation. Adjacent literals and constants make one text. Every
+// other part is traced.
 func (c *code) sum(e *ast.BinaryExpr, f *function) {
 	var parts []ast.Expr
 	var flatten func(ast.Expr)
@@ -344,7 +345,7 @@ func (c *code) sum(e *ast.BinaryExpr, f *function) {
 	c.texts[text] = true
 }
 
-// name finds the texts of a variable, a parameter or a constant.
+// The method name finds the texts of a variable, a parameter or a constant.
 func (c *code) name(name string, f *function) {
 	for i, param := range f.params {
 		if param == name {
@@ -360,7 +361,7 @@ func (c *code) name(name string, f *function) {
 	}
 }
 
-// assigned finds what is assigned to a variable in a function.
+// The method assigned finds what is assigned to a variable in a function.
 func (c *code) assigned(name string, f *function) {
 	ast.Inspect(f.body, func(n ast.Node) bool {
 		assign, ok := n.(*ast.AssignStmt)
@@ -381,7 +382,7 @@ func (c *code) assigned(name string, f *function) {
 	})
 }
 
-// arguments finds the texts that callers pass to one parameter of f, given by its index.
+// The method arguments finds the texts that callers pass to one parameter of f, given by its index.
 func (c *code) arguments(f *function, index int) {
 	type parameter struct {
 		f     *function
@@ -404,7 +405,7 @@ func (c *code) arguments(f *function, index int) {
 	}
 }
 
-// called finds the texts of one result of a call, given by its index.
+// The method called finds the texts of one result of a call, given by its index.
 func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	name := qualified(call.Fun)
 	if at, ok := passed[name]; ok {
@@ -431,7 +432,7 @@ func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	}
 }
 
-// returned finds the texts of one result of f, given by its index.
+// The method returned finds the texts of one result of f, given by its index.
 func (c *code) returned(f *function, index int) {
 	type result struct {
 		f     *function
@@ -475,7 +476,7 @@ func (c *code) callees(call *ast.CallExpr, f *function) []*function {
 	return c.functions[folder+" "+lastName(fun)]
 }
 
-// literals records every text under a node as one that is shown.
+// The method literals records every text under a node as a text that is shown.
 func (c *code) literals(node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok {

@@ -24,7 +24,7 @@ func TestEveryTextHasARow(t *testing.T) {
 	for text := range texts {
 		text = searchable(text)
 		if !strings.Contains(text, " ") || unseen[text] {
-			continue // a single word is a part of another text
+			continue // a single word is a part of a longer text
 		}
 		if known++; !strings.Contains(rows, text) {
 			t.Errorf("docs/messages.md does not explain %q", text)
@@ -35,9 +35,9 @@ func TestEveryTextHasARow(t *testing.T) {
 	}
 }
 
-// unseen has texts that the extractor finds, but that no client and no log of a server shows.
+// unseen has texts that the extractor finds, but that neither a client nor a server's log shows.
 var unseen = map[string]bool{
-	"a resource":  true, // stands for a name, in other texts
+	"a resource":  true, // other texts show it in place of a name
 	"unknown key": true, // replaced by a text with the id of the key
 
 	// The log shows only the type of these errors.
@@ -58,10 +58,10 @@ var unseen = map[string]bool{
 	"mcpseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
 }
 
-// TestEveryRowHasAText checks that the page explains no text that the code no longer has.
+// TestEveryRowHasAText checks that the code still has every text on the page.
 func TestEveryRowHasAText(t *testing.T) {
 	texts, every := extract(t, root)
-	maps.Copy(every, texts) // these include texts that were put together with constants
+	maps.Copy(every, texts) // also add the texts that are put together with constants
 	for status := 400; status < 600; status++ {
 		every[http.StatusText(status)] = true
 	}

@@ -15,9 +15,9 @@ const (
 	written = "Looking forward!"
 )
 
-// visitor returns a user who answers every question honestly, except the one that begins with the
-// given word. To that question, the user sends the given other answer. If that question is asked
-// again, the user cancels it.
+// visitor returns a user who answers every question honestly, except the question whose first word
+// is the parameter word. The user answers that question with the parameter other, and cancels it if
+// it is asked again.
 func visitor(word, other string) func(mutate.Question) any {
 	honest := map[string]string{
 		"How":      `{"action":"accept","content":{"nights":3,"guests":2}}`,

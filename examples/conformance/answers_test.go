@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
-// honest has an answer to every question of the suite's tools, by its message.
+// honest maps the message of each question in the suite to an honest answer.
 var honest = map[string]string{
 	"What is your name?":                   `{"action":"accept","content":{"name":"Alice"}}`,
 	"Please confirm":                       `{"action":"accept","content":{"ok":true}}`,
@@ -47,7 +47,6 @@ func call(name string, answer func(mutate.Question) any) mutate.Call {
 	return mutate.Call{Revision: mutate.Newer, Method: method, Params: map[string]any{"name": prefix + name}, Answer: answer}
 }
 
-// onEachSDK tests the server on both SDKs.
 func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
 	for _, sdk := range []string{"go-sdk", "mcp-go"} {
 		t.Run(sdk, func(t *testing.T) { test(t, sdk) })
@@ -90,7 +89,7 @@ func aDeclinedOrCancelledQuestionDoesNothing(t *testing.T, sdk string) {
 	for _, s := range scenarios {
 		for _, question := range s.asks {
 			if question == "sampling/createMessage" || question == "roots/list" {
-				continue // a client declines these with an error
+				continue // a client declines such a question with an error
 			}
 			for _, action := range []string{"decline", "cancel"} {
 				for _, revision := range []string{mutate.Newer, mutate.Older} {

@@ -131,7 +131,7 @@ func everyBadTokenGetsTheSameAnswer(t *testing.T, sdk string) {
 
 	var bad []string
 	others := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if sdk == "mcp-go" { // the boundary is the same, so a few changes are enough to show that the server uses it
+	if sdk == "mcp-go" { // both servers use the same boundary code, so a few changes are enough here
 		others = "Ab"
 	}
 	for i := range len(token) {

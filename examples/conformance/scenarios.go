@@ -93,9 +93,9 @@ func (q question) schema() map[string]any {
 }
 
 // accepted returns the value of one field in the user's answer to a question. key is the
-// key of the question, and field is the name of the field. ok is true if the user accepted,
-// and the answer has this field, with a value of type T, and no other field. If ok is false, the
-// scenarios ask again.
+// key of the question, and field is the name of the field. ok is true if the user accepted
+// and the answer has exactly this field, with a value of type T. If ok is false, the scenarios
+// ask again.
 func accepted[T any](r round, key, field string) (value T, ok bool) {
 	content, ok := r.form(key)
 	if !ok || len(content) != 1 {
@@ -167,8 +167,8 @@ func multiRound(r round) reply {
 	return ask("step 1", map[string]question{"step1": form("Step 1: What is your name?", "name", "string")})
 }
 
-// capabilities is a scenario that asks only questions of the kinds that the client declared it
-// can answer. It asks these questions again until all are answered.
+// capabilities is a scenario. It asks only the kinds of questions that the client declared, and
+// asks them again until all are answered.
 func capabilities(r round) reply {
 	questions, answered := map[string]question{}, true
 	if r.elicitation {

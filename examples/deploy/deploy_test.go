@@ -20,7 +20,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// onEachSDK tests the server on both SDKs.
 func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
 	for _, sdk := range []string{"go-sdk", "mcp-go"} {
 		t.Run(sdk, func(t *testing.T) { test(t, sdk) })

@@ -90,8 +90,8 @@ func refused(req mcp.CallToolRequest) bool {
 }
 
 // answer returns the value of one field in the user's answer to a question. key is the key of
-// the question, and field is the name of the field. answered is true if the user accepted, and
-// the answer has this field, with a value of type T, and no other field.
+// the question, and field is the name of the field. answered is true if the user accepted and
+// the answer has exactly this field, with a value of type T.
 func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answered bool) {
 	form := server.ElicitationResponse(req.Params.InputResponses, key)
 	if form == nil || form.Action != mcp.ElicitationResponseActionAccept {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// drive simulates the other service, which stores the files. The bearer tokens are for
-// that service, and only it knows which user a token belongs to.
+// drive simulates the service that stores the files. The bearer tokens are for this
+// service. No other service knows which user a token belongs to.
 type drive struct {
 	mu    sync.Mutex
 	files map[string]string // from a path such as "alice/photo.jpg" to the content of the file

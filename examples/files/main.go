@@ -1,8 +1,8 @@
 // Files is an MCP server in front of another service, which stores files. Like many such
 // servers, it runs in replicas, makes a new mcp.Server for each request, and knows its users
-// only by an opaque bearer token, which it passes on to the other service. Its tools ask the
-// user before they act, and keep their state through the interface sealer. There are two ways
-// (shapes) to protect the server:
+// only by an opaque bearer token. It passes this token on to the service that stores the
+// files. Its tools ask the user before they act, and keep their state through the interface
+// sealer. There are two ways (shapes) to protect the server:
 //
 //	go run ./examples/files -http 127.0.0.1:8080                   behind the middleware
 //	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals
@@ -75,8 +75,8 @@ func (s *service) newServer(r *http.Request) *mcp.Server {
 }
 
 // confirmed returns the handler of a tool that asks the user first and then calls the function
-// act. The handler's state is the name of the user's folder, so that it looks up the folder only
-// once.
+// act. The handler's state is the name of the user's folder, so that the handler looks up the
+// folder only once.
 func (s *service) confirmed(token, verb string, act func(folder, path string) bool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in struct{ Path string }

@@ -42,9 +42,9 @@ func OpenOrders(path string) (*Orders, error) {
 
 // Page returns the orders that come after the given key, or the first orders if the key is nil.
 // limit is the maximum number of orders on the page. If more orders follow, next is the key of
-// the last order on the page; otherwise next is nil. Because a page starts at a key
-// and not at an offset, no row is skipped or repeated when other rows are added or deleted, and
-// every page costs the same.
+// the last order on the page; otherwise next is nil. A page starts at a key and not at an offset.
+// So every page costs the same, and no row is skipped or repeated when other rows are added or
+// deleted.
 func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int) (page []Order, next *Key, err error) {
 	if after == nil {
 		after = &Key{Placed: -1 << 62}

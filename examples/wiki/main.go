@@ -1,6 +1,6 @@
 // Wiki is a server whose handlers return Markdown. They are registered with the SDK's own
-// AddTool. To ask the user, functions deep inside a handler call the helper confirm. No other
-// function of a handler uses mcpseal.
+// AddTool. To ask the user, functions deep inside a handler call the helper confirm. Inside
+// the handlers, only this helper uses mcpseal.
 //
 //	go run ./examples/wiki                        stdio, for one client
 //	go run ./examples/wiki -http 127.0.0.1:8080   HTTP, for alice and bob
@@ -81,7 +81,7 @@ type Args struct {
 }
 
 // newServer returns the server without protection. The helper confirm is a parameter, because
-// a test passes another one, which does not use mcpseal.
+// a test passes a helper that does not use mcpseal.
 func newServer(pages *pages, confirm confirmer) *mcp.Server {
 	w := wiki{pages, confirm}
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1.0.0"}, nil)

@@ -142,7 +142,7 @@ func TestAYesToTheFirstQuestionIsNoYesToTheSecond(t *testing.T) {
 	}
 }
 
-// each calls delete_page on both revisions.
+// The function each calls delete_page on both revisions.
 func each(t *testing.T, page string, answer func(question string) string, check func(name, said, holds string)) {
 	t.Helper()
 	for _, revision := range []string{mutate.Newer, mutate.Older} {

@@ -259,8 +259,8 @@ func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 	}
 }
 
-// TestNumbersAsNamesAreReadAsOne does the same for names that are whole numbers, and reads them into
-// a map with integers as keys.
+// TestNumbersAsNamesAreReadAsOne shuffles members whose names are whole numbers. If two orders have
+// the same digest, encoding/json must read the same map with integer keys from them.
 func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	names := []string{"0", "-0", "+0", "00", "1", "01", "-1", "-01", "12", "+12", "012"}
@@ -386,8 +386,8 @@ func TestSizesAtTheLimit(t *testing.T) {
 	}
 }
 
-// long returns a longer text that contains this one. It is read twice, because its stream is too
-// long to be hashed at once.
+// long returns a longer text that contains the given text. The longer text is read twice, because
+// its stream is too long to be hashed in one chunk.
 func long(text string) []byte {
 	return []byte(`["` + strings.Repeat("x", 10_000) + `",` + text + `]`)
 }
@@ -402,7 +402,7 @@ func TestLongTextsAreDigestedAsShortOnesAre(t *testing.T) {
 			t.Errorf("%s: %x, %v", p.a, got, err)
 		}
 	}
-	// These streams end before, at or after the length that is hashed at once.
+	// These streams end before, at or after the end of the first chunk that is hashed.
 	for n := 8150; n < 8250; n++ {
 		for _, text := range []string{
 			"[" + strings.Repeat("null,", n) + "null]", `["` + strings.Repeat("x", n) + `"]`, `{"b":0,"a":"` + strings.Repeat("x", n) + `"}`,

@@ -209,7 +209,7 @@ func (p *referenceParser) nextRune() rune {
 var referenceNumberGrammar = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
 func (p *referenceParser) number() (any, bool) {
-	// The number ends before the first other character: none of these characters may follow a number.
+	// The number ends where these characters end, because none of them may follow a number.
 	rest := strings.TrimLeft(p.rest, "+-.0123456789eE")
 	token := strings.TrimSuffix(p.rest, rest)
 	p.rest = rest

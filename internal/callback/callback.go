@@ -60,7 +60,7 @@ func Quietly(f func()) {
 
 func (e *Error) Error() string { return e.kind }
 
-// Format writes what Error returns, for every verb of fmt.
+// Format writes what the method Error returns, for every verb of fmt.
 func (e *Error) Format(s fmt.State, _ rune) { io.WriteString(s, e.kind) }
 
 // Unwrap returns the original error: the one that the author's code returned, or the value

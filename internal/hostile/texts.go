@@ -100,7 +100,7 @@ func aroundLong(size int) string {
 func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len(s)) + `"` }
 
 // letters are ASCII characters that need no escape in a JSON string, in order. Lower-case
-// letters, the two signs + and -, and 0 are left out, so that no two names are alike: see
+// letters, +, - and 0 are left out, so that no two names are alike: see
 // [jsonorder.Object.Alike].
 const letters = "!#$%&'()*,./123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`{|}~"
 

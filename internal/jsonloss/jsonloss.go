@@ -57,9 +57,9 @@ const (
 	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
-// compare compares a value a with b, which was read back from a's JSON text. It returns nil
-// if nothing is lost. Otherwise it returns the path to a part that is lost, and what is
-// wrong there.
+// compare compares the value a with the value b, which was read back from the JSON text of
+// the value a. It returns nil if nothing is lost. Otherwise it returns the path to a part
+// that is lost, and what is wrong there.
 func compare(a, b reflect.Value) []string {
 	t := a.Type()
 	switch {
@@ -158,7 +158,7 @@ func compare(a, b reflect.Value) []string {
 
 // besides compares the other fields of a struct that embeds a type with its own JSON methods.
 // The struct inherits these methods, and they do not write the other fields. The arguments and
-// the result are as for compare.
+// the result are the same as in the function compare.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hiddenField := false, ""

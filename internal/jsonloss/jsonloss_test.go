@@ -92,7 +92,8 @@ func of(t *testing.T, value any) string {
 }
 
 // TestAPointersMethodsCountWhereTheyAreCalled checks values that were written through a pointer.
-// Then encoding/json calls the methods of the pointer type, so Of must take them into account.
+// Then encoding/json calls the methods of the pointer type, so the function Of must take them into
+// account.
 func TestAPointersMethodsCountWhereTheyAreCalled(t *testing.T) {
 	for _, pointer := range []any{&onPointer{7, 0}, big.NewInt(7), &struct{ K onPointer }{onPointer{7, 0}}, &[1]onPointer{{7, 0}}, new(onPointer), &onPointer{0, 5}} {
 		text, _ := json.Marshal(pointer)
@@ -241,8 +242,8 @@ type Limits struct {
 	Max    int
 }
 
-// TestWhatIsBesideAnEmbeddedTypeIsNotLost checks that Of finds this loss: a struct that
-// embeds a type with JSON methods has these methods too, and they write none of the other fields.
+// TestWhatIsBesideAnEmbeddedTypeIsNotLost tries structs that embed a type with JSON methods.
+// Such a struct has these methods too, and they write none of its other fields.
 func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 	now := time.Now()
 	for name, value := range map[string]any{
@@ -381,7 +382,7 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatJSONCarriesPasses checks that Of accepts values of common types that JSON carries whole.
+// TestWhatJSONCarriesPasses tries values of common types that JSON carries whole.
 func TestWhatJSONCarriesPasses(t *testing.T) {
 	now := time.Now()
 	address := netip.MustParseAddr("::1")
@@ -422,7 +423,7 @@ func TestWhatJSONCarriesPasses(t *testing.T) {
 }
 
 // TestANumberThatAFloat64ChangesIsRefusedInAnAny tries numbers that no float64 can hold exactly.
-// In an any, encoding/json reads every number back as a float64, whatever type wrote it.
+// encoding/json reads every number in an any back as a float64, whatever its type was.
 func TestANumberThatAFloat64ChangesIsRefusedInAnAny(t *testing.T) {
 	const odd = 1<<53 + 1
 	large := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 70), big.NewInt(1))

@@ -6,8 +6,8 @@ import "unicode/utf8"
 // none of them in memory.
 type Members struct {
 	scanner[string]
-	// Object, if it is not nil, is called with each member whose value is an object. It may
-	// read the members of that object, so that nobody has to read the text a second time.
+	// Object is called with each member whose value is an object, unless Object is nil. It
+	// may read the members of that object. So nobody has to read the text a second time.
 	Object func(name string, inner *Members)
 
 	level int // how many objects are around this one

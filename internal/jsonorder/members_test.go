@@ -18,8 +18,8 @@ func readAll(m *Members) (all []Member, whole bool) {
 	}
 }
 
-// FuzzObject reads inner objects with the callback Members.Object, some of them only in part. It
-// must find the same members when it reads the text of each inner object by itself.
+// FuzzObject reads inner objects with the callback Members.Object, sometimes only in part. The
+// function ReadMembers must find the same members in the text of each inner object.
 func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		plain := ReadMembers(text)

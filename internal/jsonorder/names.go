@@ -111,9 +111,9 @@ func (r *Reader) keysFor(o *Object) []key {
 }
 
 // sortKeys sorts the given members by their names, and returns them. It reads each name only
-// from member.next on (see the type key): what comes before must be the same in all names. Of
-// members with the same name it returns only the last one, or it returns nil if the Reader
-// refuses such members.
+// from member.next on (see the type key): what comes before must be the same in all names. If
+// several members have the same name, it keeps only the last one, or it returns nil if the
+// Reader refuses such members.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -310,8 +310,8 @@ func (r *Reader) character(at int) (c rune, next int) {
 	return c, at + size
 }
 
-// Fold returns the smallest of the characters that differ from c only in upper and
-// lower case, as in strings.EqualFold and encoding/json.
+// Fold returns the smallest character that equals c if upper and lower case are ignored,
+// as in strings.EqualFold and encoding/json.
 func Fold(c rune) rune {
 	for {
 		next := unicode.SimpleFold(c)

@@ -26,8 +26,8 @@ const (
 )
 
 // Lenience is a set of exceptions: things that a [Reader] accepts if they are in the set, and
-// refuses otherwise. AnyNames and Constants are only for comparing with peers that accept
-// these things, never for a request's arguments.
+// refuses otherwise. Use AnyNames and Constants only to compare with peers that accept
+// the same things, never for a request's arguments.
 type Lenience uint8
 
 const (
@@ -61,8 +61,8 @@ type Reader struct {
 
 	// notes has a note for each array and object, in the order in which they begin in the
 	// text. The note says how many elements or members the array or object has. An object
-	// with members has a second note. If the members are not sorted in the text, it is the
-	// index of the member whose name sorts first.
+	// with members has a second note. If the members are not sorted in the text, this second
+	// note is the index of the member whose name sorts first.
 	notes      list[uint32]
 	note       int // in the second reading, the index of the next note
 	members    list[member]
@@ -273,7 +273,7 @@ type Object struct {
 	last       int  // the index of the member that was read last
 	before     name // the name of the member that was read last
 	inOrder    bool
-	mayBeAlike bool // true if one of the names may be alike to another one
+	mayBeAlike bool // true if two names may be alike
 	disordered int  // the value of Reader.disordered when this object began
 
 	// In the second reading, members that are not sorted in the text are read in the order

@@ -107,7 +107,7 @@ func (s *scanner[T]) number() bool {
 		return s.fail("a malformed number")
 	}
 	if c := s.peek(); c != '.' && c|0x20 != 'e' {
-		return true // a number without fraction and exponent, as most are
+		return true // a number without a fraction or an exponent, as most numbers are
 	}
 	if s.take('.') && s.digits() == 0 {
 		return s.fail("a malformed number")

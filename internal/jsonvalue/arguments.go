@@ -21,8 +21,8 @@ var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
 // SumArguments calls the function rewrite, which writes a request's arguments in another
 // form, and returns the SHA-256 of what the function wrote. SumArguments refuses what the
-// native digest refuses, such as two members of the same name: a peer may keep only the last
-// of them, but encoding/json merges them. An empty text means {}. An error is the client's
+// native digest refuses, such as two members of the same name. A peer may keep only the last
+// of such members, but encoding/json merges them. An empty text means {}. An error is the client's
 // fault, and is an *argdigest.Error.
 //
 // SumArguments needs no more memory than the native digest. It may call rewrite twice.
@@ -38,8 +38,8 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 
 // RewriteArguments calls the function rewrite, which writes a request's arguments in another
 // form, and returns what the function wrote. With a lenience, RewriteArguments accepts texts
-// that SumArguments refuses. So use it only in tests that compare this module with a peer
-// that also accepts them.
+// that SumArguments refuses. So use RewriteArguments only in tests that compare this module
+// with a peer that accepts the same texts.
 func RewriteArguments(text []byte, lenience jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
 	if err := a.rewrite(text, lenience, rewrite); err != nil {

@@ -18,7 +18,7 @@ func Float[T string | []byte](literal T) float64 {
 	return f
 }
 
-// overflow has the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that is
+// overflow has the digits of 2^1024 - 2^970 (1.797…e308), the smallest number that is
 // rounded to infinity as a float64.
 var overflow = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 1024), new(big.Int).Lsh(big.NewInt(1), 970)).String()
 

@@ -191,7 +191,7 @@ func checkMembers(t *testing.T, text string) {
 	}
 	for _, v := range got {
 		if !utf8.ValidString(v.Name) {
-			continue // encoding/json reads this name as another one
+			continue // encoding/json reads this name as a different name
 		}
 		v = last[v.Name]
 		raw, known := want[v.Name]

@@ -28,8 +28,8 @@ type StringStyle struct {
 	Upper      bool   // true if escapes have hexadecimal digits in upper case
 }
 
-// Usual is how most peers write strings: with a one-letter escape where JSON has one, and
-// with all other characters unescaped where JSON allows that.
+// Usual is how most peers write strings. They write a one-letter escape if JSON has one, and
+// leave every other character unescaped if JSON allows that.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
 // Append reads the next value and appends it to Buf in the given style. It returns false if
@@ -231,7 +231,7 @@ func appendEscape(dst []byte, unit rune, hex string) []byte {
 	return append(dst, '\\', 'u', hex[unit>>12&0xF], hex[unit>>8&0xF], hex[unit>>4&0xF], hex[unit&0xF])
 }
 
-// IsInteger reports whether a JSON number is written without fraction and exponent.
+// IsInteger reports whether a JSON number is written without a fraction or an exponent.
 func IsInteger[T string | []byte](literal T) bool {
 	for i := range len(literal) {
 		if c := literal[i]; c != '-' && (c < '0' || '9' < c) {

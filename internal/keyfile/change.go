@@ -30,8 +30,8 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	return d.Check(now, room)
 }
 
-// Extend lets every key open tokens until its last token has expired, and returns the keys
-// that it changed. An expired key opens tokens again if some of its tokens may still be
+// Extend lets every key open tokens until the key's last token has expired. It returns the
+// keys that it changed. An expired key opens tokens again if some of its tokens may still be
 // valid. Extend removes the end date of the last key.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
@@ -61,7 +61,7 @@ func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	}
 }
 
-// Prune removes keys that have expired by the clock of every replica, and old revocations. It
+// Prune removes old revocations, and keys that have expired by the clock of every replica. It
 // returns how many keys and revocations it removed.
 func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	over := now.Add(-2 * d.Room().AtLeast(Room{Skew: UsualSkew}).Skew)

@@ -136,9 +136,8 @@ func TestRepairNamesTheCommand(t *testing.T) {
 }
 
 // TestEndsOfSealingAreTheEarliest compares the results with the definition. A key stops sealing when
-// the next key begins to seal. A revoked key that began to seal between these two ends the
-// sealing earlier, if it was revoked only after the next key had begun. Of several such keys, the
-// first one counts.
+// the next key begins to seal. The key stops earlier if a revoked key began to seal in between, and
+// was not yet revoked when the next key began. Of several such revoked keys, the first one counts.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

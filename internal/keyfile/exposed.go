@@ -62,8 +62,8 @@ func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 }
 
 // replaceable says how other users can replace the file or link at path, or returns "" if
-// they cannot. In a sticky folder, only the owner of the file or link and the owner of the
-// folder can replace it.
+// they cannot. In a sticky folder, only two users can replace the file or link: its owner and
+// the owner of the folder.
 func replaceable(path string, entry os.FileInfo, uid int) string {
 	dir := filepath.Dir(path)
 	folder, err := os.Stat(dir)

@@ -57,8 +57,8 @@ func TestFileThatOthersCanReachIsExposed(t *testing.T) {
 	}
 }
 
-// TestLinkThatOthersCanReplaceIsExposed has links to a file that is safe. But others can replace a
-// link that is in a folder of mode 0777.
+// TestLinkThatOthersCanReplaceIsExposed makes links to a file that is safe. Other users can replace
+// a link that is in a folder of mode 0777.
 func TestLinkThatOthersCanReplaceIsExposed(t *testing.T) {
 	target := inFolder(t, 0o700)
 	for mode, want := range map[os.FileMode]string{0o700: "", 0o777: "others can replace"} {

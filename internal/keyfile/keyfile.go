@@ -65,8 +65,8 @@ func problem(err error) error {
 }
 
 // Parse reads a document from the text of a file. An error is a *[Problem]. It names lines
-// and fields but repeats nothing of the text: if the path is wrong, the text may be another
-// secret.
+// and fields but repeats nothing of the text: if the path is wrong, the text may be a
+// different secret.
 func Parse(text []byte) (*Document, error) {
 	d, err := parse(text)
 	if err != nil {

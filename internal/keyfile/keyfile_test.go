@@ -139,7 +139,8 @@ func TestSecretsDoNotPrint(t *testing.T) {
 var room = keyfile.Room{TTL: 10 * time.Minute, Skew: time.Minute}
 
 // schedule returns a document with a key for each pair of numbers, in minutes after noon. The key
-// seals from the first number on, and opens until the second. If that is -1, the key never expires.
+// seals from the first number on, and opens until the second number. If the second number is -1,
+// the key never expires.
 func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 	t.Helper()
 	var d keyfile.Document
@@ -158,8 +159,8 @@ func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 
 func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 
-// TestRevokedKeysStillEndedTheOnesBefore revokes the successor of a key. The key need not open
-// tokens for longer than before, if a third key already seals when the successor is revoked.
+// TestRevokedKeysStillEndedTheOnesBefore revokes the successor of a key. If a third key already
+// seals at that time, the first key need not open tokens for longer than before.
 func TestRevokedKeysStillEndedTheOnesBefore(t *testing.T) {
 	for _, c := range []struct {
 		name      string

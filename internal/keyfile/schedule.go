@@ -29,7 +29,7 @@ const (
 	UsualSkew = time.Minute
 )
 
-// AtLeast returns a Room with the larger TTL of r and other, and the larger skew of the two.
+// AtLeast returns a Room with the larger TTL and the larger skew of the two rooms.
 func (r Room) AtLeast(other Room) Room {
 	return Room{max(r.TTL, other.TTL), max(r.Skew, other.Skew)}
 }
@@ -44,9 +44,9 @@ func (d *Document) Schedule() Schedule {
 	return s
 }
 
-// Check returns an error if there is no key, if a key stops opening tokens before they
-// expire, or if it is unclear which key seals. It accepts a key that stops too early if
-// it is certain that all tokens of this key have expired by now. An error is a *[Problem].
+// Check returns an error if there is no key, if a key stops opening tokens before its tokens
+// expire, or if it is unclear which key seals. It accepts a key that stopped too early if
+// all tokens of this key have certainly expired by now. An error is a *[Problem].
 func (d *Document) Check(now time.Time, room Room) error {
 	return problem(d.check(now, room))
 }
@@ -86,8 +86,8 @@ func (e *TooShort) Error() string {
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 
-// Repair returns the command that extends the file at path, so that its keys open tokens for
-// long enough.
+// Repair returns the command that makes the keys in the file at path open tokens for long
+// enough.
 func (e *TooShort) Repair(path string) string {
 	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
@@ -117,7 +117,7 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing returns when each key of s except the last stops sealing, and which key
+// endsOfSealing says for each key of s except the last when it stops sealing, and which key
 // seals from then on. Usually that is the next key in s. But s has no revoked keys. A
 // revoked key R may have begun to seal after a key K of s, and before the key N that follows
 // K in s. If R was not yet revoked when N began to seal, then K stopped sealing when R began,
@@ -140,8 +140,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if k stops opening tokens before they expire. It returns nil if
-// it is certain that all tokens of k have expired by now.
+// tooShort returns an error if k stops opening tokens before its tokens expire. It
+// returns nil if all tokens of k have certainly expired by now.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
@@ -154,9 +154,9 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
 // SealerAt returns the key that seals at t, or nil if no key opens tokens at t. Of the keys
-// that open tokens at t, this is the newest one whose SealsFrom is not after t. If all of
-// them have a later SealsFrom, it is the first one. This can happen with a new file, if
-// clocks disagree.
+// that open tokens at t, it returns the newest one whose SealsFrom is not after t. If all of
+// these keys have a later SealsFrom, it returns the first of them. This can happen with a
+// new file, if clocks disagree.
 func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	for _, k := range s {
 		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {

@@ -9,7 +9,7 @@ import (
 
 // On these systems the standard library supports neither locks nor owners of files. If two
 // commands change a file at the same time, a command notices this only if the text of the
-// file has changed since it was read.
+// file changed after the command had read it.
 
 const (
 	locksWork = false

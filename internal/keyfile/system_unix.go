@@ -35,8 +35,8 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// keepOwner gives a file the owner of another file, which old describes. It does nothing if
-// old is nil.
+// keepOwner gives a file the owner of another file, which the parameter old describes. It
+// does nothing if old is nil.
 func keepOwner(file *os.File, old os.FileInfo) error {
 	if old == nil {
 		return nil
@@ -53,7 +53,7 @@ func keepOwner(file *os.File, old os.FileInfo) error {
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
 
-// ignoreUnsupported returns nil if err only says that the file system cannot sync a folder.
+// ignoreUnsupported returns nil if err means that the file system cannot sync a folder.
 // Otherwise it returns err.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {

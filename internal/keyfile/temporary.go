@@ -10,8 +10,9 @@ import (
 const fileMode = 0o600
 
 // modeLike returns the mode of a new file that replaces an old file. The owner may read and
-// write the new file. The group may read it if the group, but not everybody, could read the
-// old file. Nobody else may read it. If old is nil, there is no old file.
+// write the new file. The group may read it if the old file was readable for the group and
+// not for everybody. Nobody else may read it. If the parameter old is nil, there is no old
+// file.
 func modeLike(old os.FileInfo) os.FileMode {
 	if old != nil && old.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
@@ -20,8 +21,8 @@ func modeLike(old os.FileInfo) os.FileMode {
 }
 
 // writeBeside writes text to a temporary file in the folder of path, and returns the name of
-// that file. If old is not nil, the temporary file will replace the file that old describes,
-// and gets the same owner.
+// that file. If the parameter old is not nil, it describes the file to replace, and the
+// temporary file gets the same owner.
 func writeBeside(path string, text []byte, old os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {

@@ -37,7 +37,7 @@ func addKey(d *keyfile.Document) error {
 	return d.Add(&keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon, Secret: keyfile.Plain(key)})
 }
 
-// alone checks that nothing is left beside the file, and that only its owner can read the file.
+// alone checks that nothing is left beside the file, and that only the owner of the file can read it.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -6,8 +6,8 @@
 //	…
 //	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{Unwrap: []keys.Unwrapper{unwrapper}})
 //
-// age uses X25519 and ChaCha20-Poly1305, which a process that enforces FIPS 140
-// refuses. In such a process, use the key service of your platform instead.
+// age uses X25519 and ChaCha20-Poly1305, which FIPS 140 does not allow. In a process that
+// enforces FIPS 140, use the key service of your platform instead.
 package agekeys
 
 import (

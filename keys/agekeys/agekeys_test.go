@@ -23,7 +23,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// TestMain runs no tests if only algorithms of FIPS 140 are allowed, because age uses others.
+// TestMain runs no tests if only algorithms of FIPS 140 are allowed, because age uses other
+// algorithms.
 func TestMain(m *testing.M) {
 	if strings.Contains(os.Getenv("GODEBUG"), "fips140=only") {
 		fmt.Println("age is not FIPS 140: nothing to test in this mode")
@@ -226,7 +227,7 @@ func TestIdentitiesFromSeveralFiles(t *testing.T) {
 }
 
 // TestIdentityThatOthersCanReachIsWarnedAbout checks that a source warns about an identity file
-// that others can read, change or replace.
+// that other users can read, change or replace.
 func TestIdentityThatOthersCanReachIsWarnedAbout(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes there")

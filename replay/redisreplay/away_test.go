@@ -28,8 +28,8 @@ func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) 
 	return book.String(), err
 }
 
-// failsWith fails the test unless a fresh token is rejected because the store failed, and
-// the log has the given cause.
+// failsWith checks that a fresh token is rejected because the store failed, and that the
+// log has the given cause.
 func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	t.Helper()
 	log, err := openedWith(t, store, time.Minute) // the Redis client gives up earlier than that
@@ -47,7 +47,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.client(t))
 		s.kill()
-		openedWith(t, store, 0) // this use may fail for another reason: it finds the old connection, which is closed
+		openedWith(t, store, 0) // this use may fail because the old connection is closed
 		failsWith(t, store, "nothing listens at the address of Redis")
 	})
 	t.Run("silent", func(t *testing.T) {
@@ -154,8 +154,8 @@ func actAsRedis(args []string) string {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// servedBy returns a client of a server that sends what answer returns for each command. If
-// answer returns false, the server hangs up.
+// servedBy returns a client of a server that sends what the function answer returns for each
+// command. If answer returns false, the server hangs up.
 func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

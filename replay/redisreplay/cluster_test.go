@@ -47,8 +47,8 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 }
 
 // startNode starts a server for a cluster. It also returns the port at which other nodes
-// reach the server. The default is the server's own port plus 10000, which may be higher
-// than a port can be.
+// reach the server. By default, this is the server's own port plus 10000, which may be
+// higher than 65535.
 func startNode(t *testing.T) (*server, int) {
 	t.Helper()
 	bus, err := net.Listen("tcp", "127.0.0.1:0")

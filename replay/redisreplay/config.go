@@ -20,8 +20,8 @@ type Config struct {
 	// machine.
 	Skew time.Duration
 	// Logger gets a record that says whether the server would still have all used tokens after a
-	// restart, and a warning whenever the server may have forgotten some. Nil means
-	// slog.Default().
+	// restart. It also gets a warning whenever the server may have forgotten used tokens. Nil
+	// means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -27,7 +27,7 @@ func newRush(t *testing.T, s *server, tokens int) *rush {
 	t.Helper()
 	key := mcpseal.GenerateKey().Reveal()
 	r := &rush{tokens: make([]string, tokens), opened: make([]atomic.Int32, tokens)}
-	for range 3 { // each has a client of its own, as three processes would
+	for range 3 { // three boundaries with separate clients, as in three processes
 		client := s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
 		r.boundaries = append(r.boundaries, newBoundary(t, key, newStore(t, client), 300*time.Millisecond, slog.New(slog.DiscardHandler)))
 	}
@@ -128,7 +128,7 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	s.start(t)
 	group.Wait()
 
-	r.run(t, &group) // again all tokens: those that opened, those that failed, and the rest
+	r.run(t, &group) // all tokens again, opened or not
 	group.Wait()
 	after := r.total() - before
 	if after <= 0 {
@@ -138,8 +138,8 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	r.check(t)
 }
 
-// TestNothingOpensTwiceAcrossAPause stops the server while tokens are used, for longer
-// than a use waits for its answer.
+// TestNothingOpensTwiceAcrossAPause pauses the server while tokens are used. The pause is
+// longer than a use waits for its answer.
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
 	s := startServer(t)
 	r := newRush(t, s, 2000)

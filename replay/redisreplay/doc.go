@@ -9,9 +9,9 @@
 // To record that a token is used, the store sends one SET command with NX and PX. This takes
 // one round trip, and the server itself decides whether the token was already used. If the
 // server is down or too slow, tokens are rejected. The key in Redis lives at least two
-// minutes longer than the token. The clocks of the processes must differ by less than that:
-// a process whose clock is further behind would accept the token again after the key is
-// gone.
+// minutes longer than the token. The clocks of the processes must differ by less than these
+// two minutes: a process whose clock is further behind would accept the token again after
+// the key is gone.
 //
 // A server can forget used tokens: when it is restarted or flushed, when a replica that lacks
 // the last writes takes its place, or when it evicts keys. The store notices this, and

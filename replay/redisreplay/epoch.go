@@ -10,7 +10,7 @@ import (
 // epoch is a note that the store keeps in a server beside the used tokens. While it is there
 // and matches the server, the server has forgotten no used token since the epoch was made. A
 // server that loses all used tokens loses the epoch too. A restart or the promotion of a
-// replica may lose some used tokens; after it, the epoch does not match the server.
+// replica may lose some used tokens; afterwards, the epoch does not match the server.
 type epoch struct {
 	id      string    // random, so that no two epochs have the same id
 	made    time.Time // when the epoch was made, by the clock of the process that made it
@@ -40,8 +40,8 @@ func (e *epoch) String() string {
 	}, " ")
 }
 
-// parseEpoch decodes the text of an epoch. It returns false for a text that String cannot
-// return.
+// parseEpoch decodes the text of an epoch. It returns false for a text that the method String
+// cannot return.
 func parseEpoch(text string) (epoch, bool) {
 	fields := strings.Split(text, " ")
 	if len(text) > 256 || len(fields) != 7 {
@@ -71,8 +71,8 @@ func isIdentity(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
 }
 
-// follow returns the epoch that must replace e in the server that sent the report r. If the
-// server may have lost used tokens, this epoch has a new id, and the reason says what
+// follow returns the epoch that must replace e after the server has sent the report r. If
+// the server may have lost used tokens, the new epoch has a new id, and the reason says what
 // happened. Otherwise the reason is "".
 func (e epoch) follow(now time.Time, r *report) (next epoch, reason string) {
 	switch {

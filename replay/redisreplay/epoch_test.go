@@ -26,8 +26,8 @@ func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bo
 	}
 }
 
-// forgotten uses a token, and fails the test unless the store refuses it because Redis
-// may have forgotten it. The first tries may fail because a connection is gone.
+// The function forgotten checks that the store refuses a token because Redis may have
+// forgotten its use. The first tries may fail because a connection is gone.
 func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -46,7 +46,7 @@ func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	}
 }
 
-// works uses fresh tokens until one is accepted.
+// The function works uses fresh tokens until one is accepted.
 func works(t *testing.T, store mcpseal.ReplayStore) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -197,7 +197,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 			}
 			s.kill()
 			s.start(t)
-			started := newStore(t, s.client(t)) // either store may be the first to check the server
+			started := newStore(t, s.client(t)) // the old store or this new one may check the server first
 			if !c.keeps {
 				forgotten(t, store, unused)
 				forgotten(t, started, alsoUnused)
@@ -221,9 +221,9 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	}
 }
 
-// TestAServerWithReplicasDoesNotKeepFlows puts a replica that lacks a use in the place of
-// its master. For the store, this looks like a restart of the master. So a master that has
-// replicas must not count as a server that keeps every use.
+// TestAServerWithReplicasDoesNotKeepFlows replaces a master with a replica that lacks a
+// use. For the store, this looks like a restart of the master. So a master that has replicas
+// must not count as a server that keeps every use.
 func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	keeping := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	master, replica := startServer(t, keeping...), startServer(t, keeping...)
@@ -252,8 +252,8 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	forgotten(t, store, used)
 }
 
-// TestAPromotionIsSeenOnALivingConnection makes a server a replica of another one, and
-// then a master again. The store must notice this, although its connection stays open.
+// TestAPromotionIsSeenOnALivingConnection makes a server a replica of another server,
+// and then a master again. The store must notice this, although its connection stays open.
 func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	s, other := startServer(t), startServer(t)
 	store := newStore(t, s.client(t))
@@ -363,8 +363,9 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 	}
 }
 
-// TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to INFO. The server
-// still records uses, but the store cannot check it any more, and must refuse all tokens.
+// TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to send INFO. The
+// server still records uses, but the store cannot check it any more, and must refuse all
+// tokens.
 func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.as(t, documentedRights...))
@@ -414,8 +415,8 @@ func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 	works(t, newStore(t, s.client(t)))
 }
 
-// TestNonsenseInPlaceOfAnEpochIsReplaced writes other texts in the place of the epoch. The
-// store must make a new epoch, as if the server had forgotten.
+// TestNonsenseInPlaceOfAnEpochIsReplaced replaces the epoch with invalid texts. The store
+// must make a new epoch, as if the server had forgotten its used tokens.
 func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.client(t))

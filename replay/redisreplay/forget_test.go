@@ -31,7 +31,7 @@ const (
 // ways has all ways in which a Redis can forget used tokens, in the order of the table.
 var ways = []struct {
 	name  string
-	left  string // which used tokens work again in spite of the epoch: nothing or aSecond
+	left  string // which used tokens work again in spite of the epoch: the constant nothing or aSecond
 	some  bool   // true if some tokens always work again without the epoch, on any machine
 	setUp func(*testing.T) scene
 }{
@@ -55,11 +55,11 @@ var ways = []struct {
 type scene struct {
 	client func(*testing.T) redis.UniversalClient
 	wait   bool   // true if each use waits until a replica has it
-	halts  bool   // true if no new store can start after forget
-	window bool   // true if used tokens work for up to a second after forget
-	lags   bool   // true if uses that follow the call of before are lost; then play makes more of them
+	halts  bool   // true if no new store can start after the call of forget
+	window bool   // true if used tokens work for up to a second after the call of forget
+	lags   bool   // true if the uses after the call of before are lost; the method play then makes more of them
 	before func() // called while tokens are used, if it is not nil
-	forget func() // makes Redis forget, when no more tokens are used
+	forget func() // makes Redis forget; called after the last use
 }
 
 // TestWhatRedisForgetsIsRefused prints the table of the operations page. It uses each
@@ -125,7 +125,8 @@ func TestTheOperationsPageHasTheTable(t *testing.T) {
 	}
 }
 
-// pair has two stores on one client. The store trusting believes every answer of Redis.
+// pair has two stores on one client. The store in the field trusting believes every answer
+// of Redis.
 type pair struct {
 	trusting redisreplay.Unguarded
 	store    *redisreplay.Store
@@ -144,10 +145,12 @@ func newPair(t *testing.T, client redis.UniversalClient) pair {
 	return pair{redisreplay.Unguarded{Store: open("trusting:")}, open(""), client}
 }
 
-// play uses tokens, lets Redis forget, and presents the used tokens again. It returns how
-// many tokens were used, how many worked again without the epoch (before) and with the
-// epoch (after), and how many worked with the epoch more than a second after Redis forgot
-// (late).
+// The method play uses tokens, lets Redis forget, and presents the used tokens again. It
+// returns these counts:
+//   - used: the tokens that were used
+//   - before: the tokens that worked again without the epoch
+//   - after: the tokens that worked again with the epoch
+//   - late: the tokens that worked again with the epoch, more than a second after Redis forgot
 func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late int) {
 	t.Helper()
 	ctx := context.Background()
@@ -242,16 +245,17 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 			})
 		}
 		group.Wait()
-		if s.window { // present the other half when this second is over
+		if s.window { // the second half starts a second after Redis forgot
 			time.Sleep(time.Until(forgot.Add(time.Second + time.Millisecond)))
 		}
 	}
 	return len(spent), before, after, late
 }
 
-// decided uses a token until the store decides, and reports whether the token worked. The
-// store refuses a token if Redis may have forgotten it or if a server evicts keys. Other
-// errors do not count: connections to a server that is gone fail at first.
+// The function decided uses a token until the store decides, and reports whether the token
+// worked. The store refuses a token if Redis may have forgotten it or if a server evicts
+// keys. After any different error, decided tries again: connections to a server that is gone
+// fail at first.
 func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -367,8 +371,8 @@ func evict(t *testing.T) scene {
 	}}
 }
 
-// follow makes s a replica of the master, which it reaches at addr. It waits until s gets
-// all writes of the master.
+// follow makes s a replica of the master, and waits until s gets all writes of the master.
+// The replica s reaches the master at addr.
 func (s *server) follow(t *testing.T, addr string, master *server) {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
@@ -533,7 +537,7 @@ func clusterFailover(t *testing.T) scene {
 		},
 		lags: true,
 		before: func() {
-			// The replica connects as the default user, so it cannot connect again.
+			// Without the default user, the replica cannot connect again.
 			as := nodes[0].client(t, func(o *redis.Options) { o.Username, o.Password = "tester", "secret" })
 			if err := as.Do(ctx, "acl", "setuser", "default", "off").Err(); err != nil {
 				t.Error(err)

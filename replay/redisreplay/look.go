@@ -48,8 +48,8 @@ func (s *server) settle(ctx context.Context, l *look) error {
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
 // setFrom sets l.from. Tokens issued before this time are refused. If the server has forgotten
-// that a token was used, the token was issued before the epoch was made. But the date of the
-// token comes from another clock, so setFrom adds the skew.
+// that a token was used, the token was issued before the epoch was made. But different clocks may
+// have dated the token and the epoch, so setFrom adds the skew.
 func (s *server) setFrom(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 // present reads tokens, and presents those that this process owns (see ownerOf). When all
-// processes have done so, its input ends, and it presents every token from every
-// goroutine. Then it writes the numbers of the tokens that opened.
+// processes have done so, the test closes their inputs. Then each process presents every
+// token from every goroutine, and writes the numbers of the tokens that opened.
 func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: goroutines})
 	defer client.Close()
@@ -110,8 +110,8 @@ func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	return errors.Join(append(failed, w.Flush())...)
 }
 
-// ownerOf returns the number of the process that presents a token before all others do.
-// For half of the tokens, there is no process with this number.
+// ownerOf returns the number of the process that presents a token first. For half of
+// the tokens, there is no process with this number.
 func ownerOf(token int) int { return token % (2 * processes) }
 
 // TestEveryTokenOpensOnceAmongManyProcesses presents every token from 4 processes, in 64

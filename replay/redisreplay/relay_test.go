@@ -18,7 +18,7 @@ type relay struct {
 	delay time.Duration
 	keeps bool                  // true if clients stay connected when the server is gone
 	held  bool                  // true if everything that the server sends is dropped
-	conns map[net.Conn]net.Conn // maps the connection of a client to that of the server
+	conns map[net.Conn]net.Conn // maps the connection of a client to the connection to the server
 }
 
 func newRelay(t *testing.T, to string) *relay {

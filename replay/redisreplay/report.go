@@ -81,8 +81,8 @@ func (r *report) check() error {
 }
 
 // maxLeap is how far a server's clock may leap ahead. The server keeps a used token for
-// longer than this after the token expires. So no used token is forgotten too early because
-// of such a leap.
+// more than maxLeap after the token expires, so no used token is forgotten too
+// early after such a leap.
 const maxLeap = time.Minute
 
 // leapt reports whether the server's clock leapt ahead since an earlier report of the same
@@ -95,7 +95,7 @@ func (r *report) leapt(since *report) bool {
 // keepsTokens reports whether the server still has all used tokens after a restart. For that,
 // the server must write to its disk before it answers, and must have no replicas: a replica
 // that lacks used tokens may take its place. The parameter kept is the result for the
-// previous report. If it is true, the append-only file was complete at that time, and stays
+// previous report. If kept is true, the append-only file was complete at that time, and stays
 // complete while it is rewritten.
 func (r *report) keepsTokens(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)

@@ -28,7 +28,7 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
-// startServer starts a Redis on a port and in a directory that nobody else uses.
+// startServer starts a Redis on a free port, in a directory of its own.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func startServer(t *testing.T, args ...string) *server {
 }
 
 // startSentinel starts a Redis Sentinel. The parameter config is the path of its
-// configuration file, which it may change.
+// configuration file, which the Sentinel may change.
 func startSentinel(t *testing.T, config string) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -174,8 +174,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsNotAReplay loses the answer to the first use of a token, and nothing
-// else. The store must report an error, and must not send the command again.
+// TestALostAnswerIsNotAReplay loses only the answer to the first use of a token. The
+// store must report an error, and must not send the command again.
 func TestALostAnswerIsNotAReplay(t *testing.T) {
 	ctx := context.Background()
 	s := startServer(t)

@@ -101,8 +101,8 @@ func TestAClusterWithoutMastersIsRefused(t *testing.T) {
 }
 
 // TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection when the store
-// sends one of the commands that a server may forbid. The store must not take this for a
-// forbidden command.
+// sends one of the commands that a server may forbid. The store must not take the closed
+// connection for a forbidden command.
 func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	for _, command := range []string{"info", "config", "set", "get", "eval"} {
 		client := servedBy(t, func(args []string) (string, bool) {
@@ -118,7 +118,7 @@ func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	}
 }
 
-// as returns a client that connects as a user with the given ACL rules.
+// The method as returns a client that connects as a user with the given ACL rules.
 func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 	t.Helper()
 	s.admin(t, append([]any{"acl", "setuser", "store", "reset", "on", ">secret"}, rules...)...)
@@ -168,7 +168,8 @@ func TestTheDocumentedRightsAreEnough(t *testing.T) {
 }
 
 // TestWithoutConfigARestartIsForgetting forbids CONFIG, and restarts a server that forgets
-// nothing. The store cannot know that, so it must refuse tokens that were issued before.
+// nothing. The store cannot know that nothing is lost, so it must refuse tokens that were
+// issued before the restart.
 func TestWithoutConfigARestartIsForgetting(t *testing.T) {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always",
 		"--user", "store", "on", ">secret", "~mcpseal:used:*", "+set", "+get", "+eval", "+info")

@@ -39,8 +39,8 @@ func isOurs(module string) bool { return module == root || strings.HasPrefix(mod
 // writeTree writes the committed files of the repository into the tree. In each go.mod,
 // it sets the version of every required module of this project to that of the release, and
 // removes the replace lines. Then it puts every module into the local proxy. It returns the
-// modules in such an order that each comes after the modules that it requires. If path is not
-// empty, it does this only for the module with that path and for the modules that it requires.
+// modules, each after the modules that it requires. If path is not empty, writeTree changes,
+// publishes and returns only the module with that path and the modules that it requires.
 func (r *release) writeTree(repo, path string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
@@ -81,8 +81,7 @@ func (r *release) writeTree(repo, path string) ([]*mod, error) {
 	return modules, nil
 }
 
-// readModules returns the modules that go.work names, in such an order that each comes after
-// the modules that it requires.
+// readModules returns the modules that go.work names, each after the modules that it requires.
 func (r *release) readModules() (ordered []*mod, err error) {
 	text, err := os.ReadFile(filepath.Join(r.tree(), "go.work"))
 	if err != nil {

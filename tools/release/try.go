@@ -163,7 +163,7 @@ func (r *release) tryVersions([]*mod) error {
 }
 
 // tryAdding adds a module of mcpseal to a program that uses the oldest version of an SDK. It
-// returns an error if this adds other modules to the program, or raises the version of
+// returns an error if this adds modules that are not part of mcpseal, or raises the version of
 // a module.
 func (r *release) tryAdding(s sdk, name, get string) error {
 	p, err := r.newProgram(name)

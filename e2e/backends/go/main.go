@@ -4,8 +4,8 @@
 // pages. Its handlers believe every state.
 //
 // Every state and cursor contains a random part and the text of the environment variable CANARY.
-// For each state and cursor that the server issues or gets, it writes a line of JSON to the
-// file that the environment variable JOURNAL names.
+// The server writes a line of JSON for each state and cursor that it issues or gets. The path of
+// the file is in the environment variable JOURNAL.
 package main
 
 import (
@@ -172,7 +172,7 @@ func play(r round) reply {
 		}
 		return reply{questions: mcp.InputRequestMap{"user_context": form("What context should the prompt use?", "context", "string")}}
 	}
-	// All others: request_state, tampered_state, and the resource.
+	// The last lines are for request_state, tampered_state and the resource.
 	if ok, answered := r.form("confirm", "ok").(bool); answered && r.value != "" {
 		return reply{text: fmt.Sprintf("state-ok: %s, %t", r.value, ok)}
 	}
@@ -181,7 +181,7 @@ func play(r round) reply {
 
 var journalMutex sync.Mutex
 
-// journal writes a line about a state or cursor to the file that JOURNAL names. The event is
+// journal writes a line about a state or cursor to the file whose path is in JOURNAL. The event is
 // "issued" or "got". The parameter request says which call the state is for.
 func journal(event, kind, text, method, request string, extra *mcp.RequestExtra) {
 	path := os.Getenv("JOURNAL")
@@ -259,7 +259,7 @@ func newServer() *mcp.Server {
 	return server
 }
 
-// cursors is a middleware that adds the canary to the cursors that the SDK makes.
+// The middleware cursors adds the canary to the cursors that the SDK makes.
 func cursors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if params, ok := req.GetParams().(*mcp.ListToolsParams); ok && params != nil && params.Cursor != "" {

@@ -1,8 +1,9 @@
 // Command stub is an MCP server without an SDK, written as people often write one by hand. It
-// reads whatever encoding/json reads, and no headers but Content-Encoding and X-User. It accepts
-// batches, several messages in one body, and compressed bodies. It lists the same tools as the
-// server in ../go. Its prompt, its resource and all its tools except multi_round only ask for a
-// confirmation. It keeps the same journal as the server in ../go.
+// reads whatever encoding/json reads, and ignores all headers except Content-Encoding and X-User.
+// It accepts batches, several messages in one body, and compressed bodies. It lists the same tools
+// as the server in ../go. The tool multi_round asks for a name and a color. Every other tool asks
+// for a confirmation, and so do the prompt and the resource. It keeps the same journal as the
+// server in ../go.
 //
 // The flag -answers gives the form of its answers. With "json" and "sse" they have the usual
 // forms. With "sse-cr", lines end with CR alone, and every byte is sent by itself. With "gzip",
@@ -124,7 +125,8 @@ func write(w http.ResponseWriter, as string, said [][]byte) {
 	}
 }
 
-// tools are the names of the tools that tools/list returns, three on each page.
+// The list tools has the names of the tools without the prefix. tools/list returns three on each
+// page.
 var tools = []string{"capabilities", "elicitation", "list_roots", "multi_round", "multiple_inputs", "request_state", "sampling", "tampered_state"}
 
 func (m *message) result(user string) any {
@@ -200,7 +202,7 @@ func secret(value string) string { return value + "|" + rand.Text() + "|" + os.G
 
 var journalMutex sync.Mutex
 
-// journal writes a line about a state or cursor to the file that JOURNAL names. The event is
+// journal writes a line about a state or cursor to the file whose path is in JOURNAL. The event is
 // "issued" or "got". The parameter request says which call the state is for.
 func journal(event, kind, text, method, request, user string) {
 	line, _ := json.Marshal(map[string]string{"event": event, "kind": kind, "text": text, "method": method, "request": request, "user": user})

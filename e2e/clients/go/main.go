@@ -137,7 +137,7 @@ func manual(ctx context.Context) error {
 	return expect(done, err, "state-ok: asked, true")
 }
 
-// changed returns the token with another character in its middle.
+// changed returns the token with one character in its middle replaced.
 func changed(token string) string {
 	at := len(token) / 2
 	other := "A"

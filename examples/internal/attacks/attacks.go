@@ -1,8 +1,8 @@
 // Package attacks tries to make a server act although its user did not say yes. The attacks
-// use a state of another user, of another tool or of other arguments, a state that was
-// changed or used before, or no state. Each attack is made on each of two replicas.
+// use a state of another user, another tool or other arguments; a state that was changed; a
+// state that was used before; or no state. Each attack is made on each of two replicas.
 //
-// [AreRefused] fails the test if the server does not withstand all attacks. [Work] runs the
+// [AreRefused] fails the test unless the server withstands every attack. [Work] runs the
 // same attacks on the same server without mcpseal, and fails the test if one of them has no
 // effect: an attack that never succeeds proves nothing.
 package attacks
@@ -18,7 +18,7 @@ type Target struct {
 	Start func(testing.TB) Fleet
 
 	Tool, Other               string         // two tools that ask the user and take the same arguments; the attacks call Tool
-	Arguments, OtherArguments map[string]any // two sets of arguments; with either, Tool acts if the user says yes
+	Arguments, OtherArguments map[string]any // two sets of arguments; with each of them, Tool acts if the user says yes
 	Yes                       map[string]any // the answers that say yes to the questions of both tools
 
 	// Tamper changes the state of a call so that the tool does something to which the user
@@ -71,7 +71,7 @@ func Work(t *testing.T, target Target) { each(t, target, false) }
 func each(t *testing.T, target Target, protected bool) {
 	for _, attack := range all {
 		// Every flow begins on the first replica. So an attack on the second replica sends
-		// it a state that another replica made.
+		// it a state that the first replica made.
 		for replica := range 2 {
 			t.Run(fmt.Sprintf("%s, replica %d", attack.name, replica+1), func(t *testing.T) {
 				attack.try(t, &target, replica, protected)

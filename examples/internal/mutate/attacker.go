@@ -15,7 +15,7 @@ type attacker struct {
 	judge    *judge
 	client   func(user string) *Client
 	rand     *rand.Rand
-	first    []func(*attacker) *shot // each makes one request; these are sent before all others
+	first    []func(*attacker) *shot // each function makes one request; the attacker sends these requests first
 	sent     int64                   // how many requests the attacker sent
 	applied  map[string]bool         // the names of the mutations that the attacker has used
 }
@@ -62,8 +62,8 @@ func (a *attacker) shot(revision, session, user, method string, params map[strin
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
-// change adds a function that changes the body before the request is sent. Functions that
-// were added before run first.
+// change adds a function that changes the body before the request is sent. The functions run
+// in the order in which they were added.
 func (s *shot) change(with func([]byte) []byte) {
 	before := s.text
 	s.text = func(body []byte) []byte {

@@ -26,7 +26,7 @@ const (
 	maxRounds = 20
 )
 
-// Everything has the capabilities of a client that can answer all kinds of questions.
+// Everything is the capabilities object of a client that can answer all kinds of questions.
 var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)
 
 // Client speaks the protocol without an SDK, so that a test controls every byte that is sent.

@@ -7,9 +7,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// watchMCPGo does for a server on mcp-go what the method watch does for the official SDK. Pass
-// the options that it returns before all others: in mcp-go, the middleware that was added first
-// runs first.
+// watchMCPGo does for a server on mcp-go what the method watch does for the official SDK. Put
+// the returned options first in the list: mcp-go runs middleware in the order in which it was added.
 func (j *judge) watchMCPGo() []server.ServerOption {
 	count := func(ctx context.Context, state string, s *acceptance, result bool) {
 		if state != "" && !server.IsModernRequest(ctx) {

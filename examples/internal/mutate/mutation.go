@@ -97,7 +97,7 @@ var (
 		[]byte(`{}`), []byte(`null`), []byte(`{"elicitation":{}}`), []byte(`{"elicitation":{"url":{}}}`), []byte(`{"elicitation":null}`),
 		[]byte(`{"sampling":{}}`), []byte(`{"roots":{}}`), []byte(`[]`), []byte(`"all"`), []byte(`{"elicitation":{"form":{}},"sampling":null,"roots":7}`),
 	}
-	// nulls has answers that contain null or lack a value, so that a handler may find nil.
+	// nulls has answers that contain null or lack a value, so a handler may find nil in them.
 	nulls = []json.RawMessage{
 		[]byte(`{"roots":[null]}`), []byte(`{"roots":null}`), []byte(`{"roots":[{"uri":"file:///a"},null,{}]}`), []byte(`{"roots":[{"uri":null,"_meta":{"a":null}}]}`),
 		[]byte(`{"action":"accept","content":null}`), []byte(`{"action":"accept","content":{"ok":null,"name":null}}`), []byte(`{"action":"accept","content":{"nights":null,"guests":null}}`),

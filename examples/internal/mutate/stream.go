@@ -9,7 +9,7 @@ import (
 )
 
 // stream is the response to a GET request, on which a server may send questions to a client
-// of the older protocol revision. It lasts as long as the session, because mcp-go loses
+// of the older protocol revision. It lasts until the session ends, because mcp-go loses
 // questions when a client opens a second stream.
 type stream struct {
 	stop func()
@@ -62,7 +62,7 @@ type answerer struct {
 
 // begin makes the stream pass each question to a.ask, until the caller calls end. Questions can
 // also come in the HTTP response to the call itself: pass these to the function askLocked, which
-// calls a.ask too, but never at the same time as the stream. If a is nil, askLocked is nil.
+// calls a.ask too, but never at the same time as the stream. If the answerer is nil, askLocked is nil.
 func (a *answerer) begin() (askLocked asking, end func()) {
 	if a == nil {
 		return nil, func() {}

@@ -30,8 +30,8 @@ const (
 	usualCount = 1500
 	workers    = 4
 
-	// The minimum percentages of requests that must reach a handler, and that must have a
-	// token that is accepted. Requests that the server refuses at once prove little.
+	// At least these percentages of the requests must reach a handler, and must have an
+	// accepted token. Requests that the server refuses at once prove little.
 	leastReached, leastAccepted = 30, 10
 
 	// How much the live heap, in bytes, and the number of goroutines may grow after the
@@ -100,8 +100,8 @@ type report struct {
 	unmade      []string // the names of the mutations that were never made
 }
 
-// shortcomings returns what is wrong with the whole attack, not with a single request: too
-// few requests were sent or reached a handler, or the server leaks memory, for example.
+// shortcomings returns what is wrong with the attack as a whole, for example that too few
+// requests reached a handler or that the server leaks memory.
 func (r *report) shortcomings() (all []string) {
 	add := func(wrong bool, format string, args ...any) {
 		if wrong {

@@ -314,8 +314,8 @@ func mayRound(value any) bool {
 }
 
 // idleRule returns a rule that jsonschema reads but does not apply, or "" if there is
-// none. Such a rule belongs to another draft of JSON Schema, or depends on a rule that
-// is missing.
+// none. Such a rule belongs to another draft of JSON Schema, depends on a missing rule,
+// or is beside a $ref in draft-07.
 func idleRule(schema *jsonschema.Schema, isDraft07 bool) string {
 	rules := map[string]bool{
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),

@@ -27,9 +27,9 @@ var (
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
-// ErrPending is the error that a handler of elicit gets for an answer that is not there
-// yet. The handler returns it to elicit, and elicit then sends the questions. No client
-// ever gets it.
+// ErrPending tells a handler of elicit that an answer has not arrived yet. The handler
+// returns this error to elicit, and elicit then sends the questions. No client ever gets
+// the error.
 var ErrPending = errors.New("elicit: not answered yet")
 
 // Call marks the context of a call whose state and answers have passed a boundary. Call
@@ -43,14 +43,14 @@ type Call struct {
 
 	// The fields below record what elicit wrote in the last few runs of its handler in
 	// this round: middleware may run the handler more than once, and use any of the
-	// results. Only elicit calls Wrote, so that no other state can pass for a state of
-	// elicit.
+	// results. Only elicit calls the method Wrote, so a state from elsewhere cannot pass
+	// for a state of elicit.
 	mu     sync.Mutex // needed because a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool                // true if the last run asked questions
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
-	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of that Pending
+	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of the owed Pending
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 	waits  bool                // true if, in the last run, the function passed to Within tried to read an answer that has not arrived yet
 	lacks  string              // why the handler must return an error: it lacks an answer that it asked for; "" if it need not return an error
@@ -58,7 +58,7 @@ type Call struct {
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
-	within    any        // the asker that Within returns in the run that withinOf identifies; nil if there is none yet
+	within    any        // the asker for the run in withinOf; nil if there is none yet
 	withinOf  withinRun  // zero before the first call of Within
 }
 

@@ -27,8 +27,8 @@ type message struct {
 	caps       string // JSON; "" means all capabilities
 	bearer     string // the access token; "" means no user
 	version    string // the version in the header; "" means the right one, "-" means none
-	saysName   string // the header Mcp-Name; "" means the field name
-	saysMethod string // the header Mcp-Method; "" means the field method
+	saysName   string // the header Mcp-Name; "" means the right name
+	saysMethod string // the header Mcp-Method; "" means the right method
 }
 
 func (m message) body() string {

@@ -11,8 +11,8 @@ import (
 
 var hs256 = b64([]byte(`{"alg":"HS256"}`))
 
-// writeState returns the text of a new state, for one question of the target c.run. round is the
-// index of that question.
+// writeState returns the text of a new state, for one question of the target c.run. The parameter
+// round is the index of that question.
 func (s *Server) writeState(c *call, round int) string {
 	q := c.run.questions[round]
 	rec := record{Purpose: "state", Target: c.run.id(), Digest: c.digest, User: c.user, ID: rand.Text(),
@@ -49,8 +49,8 @@ func (s *Server) writeState(c *call, round int) string {
 	return s.seal(rec)
 }
 
-// readState returns the record in a text that writeState wrote. reason says why the text is not
-// accepted; "" means that it is accepted.
+// readState returns the record in a text that writeState wrote. The result reason says
+// why the text is not accepted; "" means that it is accepted.
 func (s *Server) readState(c *call, text string) (rec record, reason string) {
 	switch {
 	case s.hole("short-mac"):

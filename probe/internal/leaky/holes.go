@@ -1,6 +1,6 @@
 // Package leaky is an MCP server for the tests of the probe. By default it is secure. Each
-// hole that is switched on removes one of its checks, and only that one. Search the source for
-// the name of a hole to see the check that it removes.
+// hole that is switched on removes exactly one check. Search the source for the name of a hole to
+// see the check that it removes.
 //
 // The server speaks only protocol revision 2026-07-28. It is for tests: never make it
 // reachable from another machine.

@@ -13,8 +13,8 @@ import (
 // attack is an attack on a server. It returns true if it got through.
 type attack func(t *testing.T, s *Server) bool
 
-// with returns an attack that begins an honest call of deploy, lets the function change edit the
-// retry, and sends it. The attack got through if the server answers with the given text.
+// The function with makes an attack that begins an honest call of deploy, edits the retry with the
+// function change, and sends it. The attack got through if the server answers with the given text.
 func with(says string, change func(m *message)) attack {
 	return func(t *testing.T, s *Server) bool {
 		m := message{answers: yes}
@@ -33,8 +33,8 @@ func text(change func(text string) string) attack {
 	return of("deployed staging", func(state string) string { return quote(change(unquote(state))) })
 }
 
-// from returns an attack that sends one message, and then another one with the state that the
-// server returned. The attack got through if the server answers with the given text.
+// The function from makes an attack that sends one message, and then another one with the state
+// that the server returned. The attack got through if the server answers with the given text.
 func from(first, then message, says string) attack {
 	return func(t *testing.T, s *Server) bool {
 		then := then

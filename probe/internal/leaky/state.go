@@ -56,8 +56,8 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	return rec, true, nil
 }
 
-// checkBinding checks that a genuine record was made for this call. reason says why it was not;
-// "" means that it was.
+// checkBinding checks that a genuine record was made for this call. The result reason
+// says why it was not; "" means that it was.
 func (s *Server) checkBinding(c *call, rec record) (reason string) {
 	if rec.Purpose != "state" {
 		return "purpose"
@@ -85,7 +85,7 @@ func (s *Server) expired(rec record) bool {
 }
 
 // spend records that a state was used, and returns a fault if it was used before. The caller
-// must call done after the handler has run.
+// must call the function done after the handler has run.
 func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	done = func() {}
 	if rec.ID == "" || s.hole("reusable") { // a record without an id comes from a state that was not checked
@@ -178,7 +178,7 @@ func sum(text string) string {
 	return b64(digest[:])
 }
 
-// uses remembers the states that were used, until they expire.
+// The type uses holds the states that were used, until they expire.
 type uses struct {
 	mu      sync.Mutex
 	records map[string]record

@@ -154,8 +154,8 @@ func (s *Server) do(c *call) (result any, f *fault) {
 	return s.goOn(c, rec.Round, answers)
 }
 
-// goOn is the handler. It asks the next question, or completes the call. round is the index of
-// the question that was asked last.
+// goOn is the handler. It asks the next question, or completes the call. The parameter
+// round is the index of the question that was asked last.
 func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *fault) {
 	questions, said := c.run.questions, map[string]string{}
 	next := max(0, min(round, len(questions)-1))

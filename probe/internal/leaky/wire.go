@@ -152,7 +152,7 @@ func (v value) hasNull() bool {
 }
 
 // canonical returns the same text for v, in whatever way the client wrote v. The function number
-// converts the text of a number. The text has only the first of duplicate members.
+// converts the text of a number. The returned text has only the first of duplicate members.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder
 	v.write(&b, number)

@@ -26,8 +26,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // take returns the answer that the client gets in place of the server's answer. The
-// result is always a new http.Response, so that nothing that the server adds later, such as
-// trailers, reaches the client.
+// result is always a new http.Response: what the server adds later, such as trailers, does
+// not reach the client.
 func (c *call) take(res *http.Response) *http.Response {
 	media, status := mediaType(res.Header), res.StatusCode
 	switch {

@@ -351,9 +351,9 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		out.URL.RawQuery = upstream.RawQuery
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		// If a request has such a header, package http sends the request again when the server
-		// closes the connection. But the server may already have acted on the request. Package
-		// http does not recognize the header if its name is in lower case.
+		// If a request has an idempotency key, package http sends the request again when the
+		// server closes the connection. But the server may already have acted on the request.
+		// Package http does not recognize the header if its name is in lower case.
 		if values := out.Header[name]; values != nil {
 			delete(out.Header, name)
 			out.Header[strings.ToLower(name)] = values
@@ -405,7 +405,7 @@ func (h *Handler) isMetadata(address *url.URL) bool {
 }
 
 // refuse answers a request with an error, instead of forwarding it to the server. It writes the
-// given reason to the log; the client gets only a general one.
+// given reason to the log; the client gets only a general reason.
 func (c *call) refuse(w http.ResponseWriter, status int, reason string) {
 	c.log("a request was refused", "status", status, "cause", reason)
 	// Set a time limit, because package http reads the rest of the body before it answers, and

@@ -48,7 +48,7 @@ const chunkSize = 32 << 10
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Read reads the stream that the client gets. That stream always ends with io.EOF, even after
-// a failure, because any other error would only cut the client's connection.
+// a failure, because any error except io.EOF would cut the client's connection.
 func (e *events) Read(p []byte) (int, error) {
 	for e.written == len(e.out) {
 		if e.ended {
@@ -235,7 +235,7 @@ func (e *events) send(parsed event) fate {
 }
 
 // sendData sends the data of an event, and the empty line that ends it. It replaces CR and LF
-// in the message by spaces, since they are only white space in JSON.
+// in the message by spaces, because CR and LF in JSON are always white space.
 func (e *events) sendData(message []byte) {
 	e.out = append(e.out, "data: "...)
 	at := len(e.out)

@@ -75,10 +75,10 @@ func rewritten(t *testing.T, parts ...string) string {
 	return string(out)
 }
 
-// same marks a case of streams in which the client gets exactly what the server sent.
+// The value same marks test cases in which the client gets exactly what the server sent.
 const same = "same"
 
-// streams has streams of events: what the server sends, and what the client gets.
+// streams has test cases: what the server sends, and what the client gets.
 var streams = []struct{ name, in, out string }{
 	{"nothing", "", same},
 	{"LF", "data: {\"a\":1}\n\n", same},
@@ -158,8 +158,8 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 	}
 }
 
-// No empty line follows a comment that is sent as a keep-alive, so the comment must not be held back
-// until one comes. An event must not be held back after its empty line either.
+// A keep-alive comment has no empty line after it, so it must be sent on at once. An event must be sent
+// on at its empty line.
 func TestCommentsAndEventsLeaveAtOnce(t *testing.T) {
 	for _, s := range []struct{ in, out string }{
 		{":\r\n", ":\r\n"}, {":\r", ":\r"}, {": ping\n", ": ping\n"},

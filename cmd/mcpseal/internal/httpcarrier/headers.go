@@ -44,9 +44,9 @@ const (
 	nameHeader   = "Mcp-Name"
 )
 
-// headersAgree reports whether the headers of a call, if it has them, give the same method and
-// name as its message. For requests that are not calls, it compares nothing and returns true,
-// because clients send some of these requests with headers that differ.
+// headersAgree reports whether the headers of a call give the same method and name as its
+// message. It ignores missing headers. For requests that are not calls, it compares nothing and
+// returns true, because clients send some of these requests with headers that differ.
 func headersAgree(header http.Header, e *proxy.Exchange) bool {
 	switch e.Method {
 	case "tools/call", "prompts/get", "resources/read":

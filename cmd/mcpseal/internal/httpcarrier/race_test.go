@@ -2,5 +2,4 @@
 
 package httpcarrier
 
-// raceEnabled reports whether the race detector is on.
 const raceEnabled = true

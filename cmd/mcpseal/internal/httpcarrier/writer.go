@@ -47,8 +47,8 @@ type hastyWriter struct {
 	sent      int // how many bytes of the body were written
 }
 
-// hurry sets the write deadline: w.timeout after the call. It does nothing if it last set
-// the deadline less than a second ago.
+// hurry sets the write deadline to w.timeout from now. It does nothing if it last set the
+// deadline less than a second ago.
 func (w *hastyWriter) hurry() {
 	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
 		w.hurried = now

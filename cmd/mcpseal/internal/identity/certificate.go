@@ -13,8 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// generalNames has the kinds of names in a certificate that can name a user, and the ASN.1
-// tag of each kind.
+// generalNames maps each kind of name that can name a user to its ASN.1 tag in a certificate.
 var generalNames = map[string]int{"email": 1, "dns": 2, "uri": 6}
 
 // maxName is the maximum length of a name in a certificate, in bytes.

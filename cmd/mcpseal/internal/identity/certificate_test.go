@@ -82,7 +82,7 @@ func (a *authority) issue(names ...name) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// over returns a request over a connection on which this certificate was verified.
+// The method over returns a request whose connection has verified this certificate.
 func (a *authority) over(certificate tls.Certificate) *http.Request {
 	r := httptest.NewRequest("POST", "https://mcp.example.com/mcp", nil)
 	r.TLS = &tls.ConnectionState{

@@ -41,7 +41,7 @@ type anonymous struct{}
 func (anonymous) Caller(*http.Request) (mcpseal.Principal, error) { return nil, nil }
 func (anonymous) Headers() []string                               { return nil }
 
-// maxUser is the maximum length, in bytes, of a user's name that a principal may return.
+// maxUser is the maximum length of a user's name in a header, in bytes.
 const maxUser = 4096
 
 // FromHeader returns an Identity that takes the user's name from a header. Another proxy sets
@@ -64,7 +64,7 @@ func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	return &header{name: canonical, trusted: append([]netip.Prefix(nil), trusted...)}, nil
 }
 
-// unfitHeaders lists headers that must not name the user: headers that clients send for other
+// unfitHeaders lists headers that FromHeader refuses: headers that clients send for other
 // purposes, headers that hold credentials, and headers that httputil.ReverseProxy removes.
 var unfitHeaders = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Authorization": true, "Connection": true,

@@ -84,8 +84,8 @@ var asymmetricAlgorithms = []jose.SignatureAlgorithm{
 // subject together name the user. JWT cannot read opaque tokens. For those, use [FromHeader],
 // and let another proxy ask the issuer for the name of the user.
 //
-// JWT itself fetches nothing. The keys are fetched by [Tokens.Ready], which tells whether the
-// provider answers, or else by the first request. When ctx ends, fetches end too.
+// JWT itself fetches nothing: [Tokens.Ready] or the first request fetches the keys. Ready also
+// tells whether the provider answers. When ctx ends, fetches end too.
 func JWT(ctx context.Context, config JWTConfig) (*Tokens, error) {
 	return newTokens(ctx, config, time.Now)
 }
@@ -251,7 +251,8 @@ type claims struct {
 	CodeHash        json.RawMessage `json:"c_hash"`
 	StateHash       json.RawMessage `json:"s_hash"`
 	Events          json.RawMessage `json:"events"`
-	// Keycloak writes the kind of a token into typ, Cognito into token_use.
+	// Keycloak writes the kind of a token into the claim typ, and Cognito writes it into
+	// the claim token_use.
 	Type any `json:"typ"`
 	Use  any `json:"token_use"`
 }

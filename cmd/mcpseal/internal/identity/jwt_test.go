@@ -457,8 +457,8 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 	r.accepts(good)
 }
 
-// TestAnUnknownClaimInAnotherCaseChangesNothing checks that a claim such as Sub is not taken for the
-// subject, as a decoder that ignores case would do.
+// TestAnUnknownClaimInAnotherCaseChangesNothing checks that a claim such as Sub is not read as the
+// subject. A decoder that ignores case would read Sub as sub.
 func TestAnUnknownClaimInAnotherCaseChangesNothing(t *testing.T) {
 	r := newRig(t)
 	user, err := r.user(r.Sign(r.claims(map[string]any{"Sub": "bob", "SUB": "bob", "ſub": "bob"})))
@@ -515,8 +515,8 @@ func TestTokensElsewhereAreNotRead(t *testing.T) {
 	}
 }
 
-// TestErrorsShowNothingOfAToken checks that an error, which goes to the log, is one short line and
-// repeats neither the token nor the canary in it.
+// TestErrorsShowNothingOfAToken checks that each error is one short line, and repeats neither the token
+// nor its canary. Errors go to the log.
 func TestErrorsShowNothingOfAToken(t *testing.T) {
 	r := newRig(t)
 	const canary = "canary-81b2"

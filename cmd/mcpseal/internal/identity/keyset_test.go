@@ -16,7 +16,7 @@ import (
 
 func (r *rig) fetches() int { return r.Fetches(identitytest.JWKSPath) }
 
-// unknown returns a token that names a key which the provider does not have.
+// The method unknown returns a token with the id of a key that the provider does not have.
 func (r *rig) unknown(i int) string {
 	return r.SignWith("ES256-1", r.header(map[string]any{"kid": fmt.Sprint("unknown-", i)}), r.claims(nil))
 }
@@ -156,9 +156,9 @@ func TestASlowProviderDoesNotHoldRequests(t *testing.T) {
 	}
 }
 
-// TestKeysAreRenewedBeforeRequestsHaveToWait checks that keys that are older than refreshAfter are
-// fetched again while requests still use them. With a patience of an hour, a request that waited for
-// the fetch would return only after the fetch had failed.
+// TestKeysAreRenewedBeforeRequestsHaveToWait checks that keys older than refreshAfter are fetched
+// again while requests still use them. The provider answers the fetch only after the request that
+// caused it was accepted.
 func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
 	r := newRig(t)
 	r.ready()

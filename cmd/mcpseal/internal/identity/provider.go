@@ -143,8 +143,8 @@ func (p *provider) get(ctx context.Context, address string, target any) error {
 	return nil
 }
 
-// withoutQuery returns an address without its query, for the text of an error: the query may
-// hold a secret, which must not be in that text.
+// withoutQuery returns an address without its query, for the text of an error. The query may
+// hold a secret.
 func withoutQuery(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address

@@ -19,7 +19,7 @@ type child struct {
 func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
-	cmd.WaitDelay = grace // so that Wait ends even if the server leaves a process behind, which may keep standard error open
+	cmd.WaitDelay = grace // so that Wait ends even if the server leaves behind a process that keeps standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -48,9 +48,8 @@ func start(command []string, log io.Writer, grace time.Duration) (*child, error)
 	return c, nil
 }
 
-// Read reads the child's standard output. After the child's exit it returns what is left. It
-// then waits no longer than c.grace for a process that the child left behind and that keeps
-// the output open.
+// Read reads the child's standard output. After the child's exit it returns what is left. If a
+// process that the child left behind keeps the output open, Read waits no longer than c.grace.
 func (c *child) Read(p []byte) (int, error) {
 	select {
 	case <-c.exited:
@@ -60,12 +59,11 @@ func (c *child) Read(p []byte) (int, error) {
 	return c.stdout.Read(p)
 }
 
-// hurry limits how long a read may take: a read that is under way, and the next read. On Windows
-// it has no effect.
+// hurry limits how long the current read and the next one may take. On Windows it has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
-// end ends the child, and on Unix also the processes that the child started. It returns false,
-// and does nothing, if the child has already exited.
+// The method end stops the child, and on Unix also the processes that the child started. It
+// returns false, and does nothing, if the child has already exited.
 func (c *child) end() bool {
 	select {
 	case <-c.exited:

@@ -80,8 +80,8 @@ func isList(line []byte) bool {
 	return slices.Contains([]string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}, m.Method)
 }
 
-// leaks reports whether a message has the canary as its state, or as its cursor if it answers a
-// request for a list. It looks at every member with such a name, in upper or lower case.
+// leaks reports whether the state of a message has the canary. If the message answers a request for a
+// list, leaks also looks at its cursor. Names in upper and lower case count.
 func leaks(line []byte, lists map[string]bool) bool {
 	var head struct{ ID json.RawMessage }
 	json.Unmarshal(line, &head)
@@ -105,7 +105,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the members of an object, as far as the object can be read.
+// members returns the members of an object, up to the first one that cannot be read.
 func members(text []byte) (all []member) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {

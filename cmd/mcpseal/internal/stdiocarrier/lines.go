@@ -32,8 +32,8 @@ func newLineReader(stream io.Reader, limit int) *lineReader {
 }
 
 // next returns the next line that is not blank, without its line feed. The line is valid
-// until the next call. With errSplit, next also returns the line. With errTooLong it does not:
-// it has read that line to its end and discarded it.
+// until the next call. If the error is errSplit, next also returns the line. If the error is
+// errTooLong, next has read the line to its end and discarded it.
 func (r *lineReader) next() ([]byte, error) {
 	for {
 		line, err := r.line()

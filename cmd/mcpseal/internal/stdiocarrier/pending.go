@@ -13,7 +13,7 @@ import (
 // The limits for requests that the server has not answered.
 const (
 	maxPending   = 1 << 10  // requests that are not cancelled
-	maxBytes     = 64 << 20 // total length of the messages of these requests, in bytes
+	maxBytes     = 64 << 20 // total length of the messages of requests that are not cancelled, in bytes
 	maxCancelled = 1 << 16  // cancelled requests, of which only the id is kept
 	maxID        = 256      // length of an id in bytes
 )
@@ -33,7 +33,7 @@ type pending struct {
 	mu        sync.Mutex
 	requests  map[string]*request // the key of a request is the likeness of its id (see the function likeness)
 	waiting   int                 // how many requests are not cancelled
-	bytes     int                 // the total length of the messages of these requests, in bytes
+	bytes     int                 // the total length of the messages of requests that are not cancelled, in bytes
 	cancelled int                 // how many requests are cancelled
 	ended     bool
 }

@@ -161,7 +161,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 		p.cancel(id)
 	}
 	// No more ids of cancelled requests can be kept, and an id that was forgotten could be confused
-	// with a new one. So from here on, a request keeps its place when it is cancelled.
+	// with a new one. So from here on, a cancelled request still counts as waiting.
 	for i := range maxBytes >> 20 {
 		id := fmt.Sprintf(`"%d more"`, i)
 		if err := request(id); err != nil {
@@ -178,7 +178,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 	if p.take("7") != nil {
 		t.Error("a cancelled request has an exchange")
 	}
-	p.cancel(`"0 more"`) // among the cancelled requests, its id now replaces the id 7
+	p.cancel(`"0 more"`) // its id takes the place that the id 7 left
 	if err := request("7"); err != nil {
 		t.Error(err)
 	}

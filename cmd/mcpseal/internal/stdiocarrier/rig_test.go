@@ -161,7 +161,7 @@ func newProxy(t testing.TB, config mcpseal.Config) *proxy.Proxy {
 	return p
 }
 
-// beServer makes the command os.Args[0], which is this test binary, act as the server.
+// beServer lets the test start this test binary, os.Args[0], as the server.
 func beServer(t *testing.T) {
 	t.Setenv(roleVariable, "server")
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // the race detector waits a second at each exit
@@ -307,7 +307,7 @@ func ask(id, state string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"input_required","requestState":"` + state + `","inputRequests":{"sure":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 }
 
-// call returns a call of a tool. The parameter more is "", or a comma and further params.
+// call returns a request that calls a tool. The parameter more is "", or a comma and further params.
 func call(id, tool, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"env":"staging"}` + more + `}}`
 }

@@ -19,7 +19,7 @@ import (
 // patience says how long Run waits at most.
 type patience struct {
 	answers time.Duration // how long the server may take to end by itself after its input or output has ended
-	grace   time.Duration // how long the server may take to end after a signal, and how long its last output may take after that
+	grace   time.Duration // how long the server may take to end after a signal, and how long its last output may take after the server has ended
 }
 
 // Run starts a server with the given command, and seals what the server sends to the client.
@@ -103,8 +103,8 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
 
-// shareLog returns a writer to the log that the server's standard error and the carrier can use
-// at the same time.
+// shareLog returns a writer to the log. The server's standard error and the carrier can use the
+// writer at the same time.
 func shareLog(log io.Writer) io.Writer {
 	switch log := log.(type) {
 	case nil:

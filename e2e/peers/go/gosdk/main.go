@@ -5,7 +5,7 @@
 // verifier ("Authorization" in protocol.md). The SDK has nothing that protects a state, and
 // its pages do not mention protection.
 //
-// The rest is our choice: what the state contains, and that the handler believes it.
+// Two things are our choice: what the state contains, and that the handler believes the state.
 package main
 
 import (
@@ -73,8 +73,8 @@ type state struct {
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks the user to confirm. If the user does, the result begins
-// with the text doneText.
+// confirmed returns a handler that asks the user to confirm. If the user confirms, the result
+// begins with the text doneText.
 func confirmed(doneText string) mcp.ToolHandlerFor[arguments, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, any, error) {
 		answer, ok := req.Params.InputResponses["confirm"].(*mcp.ElicitResult)
@@ -84,8 +84,8 @@ func confirmed(doneText string) mcp.ToolHandlerFor[arguments, any] {
 		if ok, _ := answer.Content["ok"].(bool); answer.Action != "accept" || !ok {
 			return text("nothing was done"), nil, nil
 		}
-		// If there is no state, env keeps the value from the arguments. The SDK's example also
-		// looks only at the answer, not at the state.
+		// If there is no state, env keeps the value from the arguments. The SDK's example
+		// looks at the answer and ignores the state.
 		env := args.Env
 		if req.Params.RequestState != "" {
 			// The handler believes the state that the client sent back.

@@ -1,10 +1,14 @@
 // Command mcpgo is an MCP server on mcp-go, without mcpseal. The probe attacks it.
 //
-// It does what mcp-go's pages and examples show: NewInputRequestBuilder with a plain state,
-// and ElicitationResponse to read the answer ("Protocol Version 2026-07-28"); a handler that
-// takes the name of the environment from the state that came back, and believes it
-// (examples/multi_round_trip); and WithPaginationLimit. The pages say to keep secrets out of
-// the state, because the client can read it. They do not say that the client can change it.
+// It does what mcp-go's pages and examples show:
+//   - NewInputRequestBuilder with a plain state, and ElicitationResponse to read the answer
+//     ("Protocol Version 2026-07-28")
+//   - a handler that believes the name of the environment in the state that came back
+//     (examples/multi_round_trip)
+//   - WithPaginationLimit
+//
+// The pages say to keep secrets out of the state, because the client can read the state. They do
+// not say that the client can change the state.
 //
 // That the state is JSON is our choice. mcp-go has no middleware for bearer tokens, so this
 // server has no users.
@@ -69,8 +73,8 @@ type state struct {
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks the user to confirm. If the user does, the result begins
-// with the text doneText.
+// confirmed returns a handler that asks the user to confirm. If the user confirms, the result
+// begins with the text doneText.
 func confirmed(doneText string) server.ToolHandlerFunc {
 	return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var (
