@@ -4,13 +4,14 @@
 //	gosdk.Protect(server, boundary, nil)
 //
 // From then on, every requestState in a result of tools/call, prompts/get or
-// resources/read is sealed, and every requestState that comes back is checked before
-// any handler runs. Handlers still read and write plaintext. Answers reach a handler
-// only if the sealed state says that their questions were asked. A request or result of
-// any other method is refused if it holds a state, questions or answers. There is one
-// exception: if the Go type of a request's params has no fields for a state or answers,
-// as in the SDK's own methods, the SDK drops both before any middleware runs, and the
-// request is served. If a handler panics, its call fails and the process goes on.
+// resources/read is sealed. Every requestState that comes back is checked before any
+// handler runs. Handlers still read and write plaintext. Answers reach a handler only if
+// the sealed state says that their questions were asked. A request or result of a method
+// other than these three is refused if it holds a state, questions or answers. There is
+// one exception: the Go type of a request's params has no fields for a state or answers,
+// as in the SDK's own methods. The SDK then drops the state and the answers before any
+// middleware runs, and the request is served. If a handler panics, its call fails and the
+// process goes on.
 //
 // [SetState] writes a Go value into a result as its state, and [State] reads it in the
 // next round. [Sealed] tells a handler whether its request came through a boundary.

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// A service that makes a server for each request prepares the protection once for all of them.
+// This service makes a server for each request, but prepares the protection once.
 func ExamplePrepare() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
@@ -146,7 +146,7 @@ type orderKey struct {
 	ID int64 `json:"id"`
 }
 
-// The size of a page may change from page to page; the filter may not.
+// The size of a page may change from page to page. The filter must stay the same.
 func ExampleAddPagedTool() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {

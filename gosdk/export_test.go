@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// PromptArguments returns the text of a prompt's arguments from which their digest is made.
+// PromptArguments returns the text from which the digest of a prompt's arguments is made.
 func PromptArguments(arguments map[string]string) []byte {
 	return adapter.AppendStrings(nil, arguments)
 }

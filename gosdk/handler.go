@@ -41,16 +41,15 @@ type HandlerOptions struct {
 	// ignored. The zero value suits most servers.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request. Set it if something other than the SDK's
-	// bearer middleware verifies users. It returns "" for a caller without a name. It
-	// must return the same name for a user for as long as a session lasts. If it fails
-	// or panics, the request is refused. Nil means the access token's user, as
-	// [TokenUser] names it.
+	// bearer middleware verifies users. It returns "" for a caller without a name. It must
+	// return the same name for a user until the session ends. If it fails or panics, the
+	// request is refused. Nil means the access token's user, as [TokenUser] names it.
 	//
-	// Set both HandlerOptions.Principal and Options.Principal or neither, and let both
-	// return the same name for a user. If the names differ on a session of an older
+	// Set both HandlerOptions.Principal and Options.Principal, or neither. The two functions
+	// must return the same name for a user. If the names differ on a session of an older
 	// client, calls on that session can neither ask questions nor use cursors. Different
-	// names may mean that HandlerOptions.Principal gives one name to two users. These
-	// users share their sessions, so one could answer the other's questions.
+	// names may mean that HandlerOptions.Principal gives one name to two users. These users
+	// share their sessions, so one could answer the other's questions.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -75,27 +74,27 @@ type HandlerOptions struct {
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// When a limit is reached, a new session ends (displaces) an open session. Only a
-// session on which the client never sent notifications/initialized, and on which no
-// request is running, can be displaced; the longest unused session goes first. A user
-// at their own limit displaces one of their own sessions. A user below their own limit
-// displaces an anonymous session, or else one of their own, or else any session.
-// Anonymous callers displace only anonymous sessions. If no session can be displaced,
-// the client gets status 503 with Retry-After. A session on which the client sent
-// notifications/initialized is never displaced: it ends only when it is closed, or when
-// it has been idle too long. A session is displaced before the SDK checks the new
-// request. So a session is displaced even if the SDK then refuses the request, because
-// of its Accept or Origin header, for example.
+// When a limit is reached, a new session ends (displaces) an open session. A session can
+// be displaced only if the client never sent notifications/initialized on it, and no
+// request is running on it. The longest unused session goes first. A user at their own
+// limit displaces one of their own sessions. A user below their own limit displaces an
+// anonymous session, or else one of their own, or else any session. Anonymous callers
+// displace only anonymous sessions. If no session can be displaced, the client gets
+// status 503 with Retry-After. Once the client has sent notifications/initialized on a
+// session, that session is never displaced: it ends only when it is closed, or idle too
+// long. A session is displaced before the SDK checks the new request. So a session is
+// displaced even if the SDK then refuses the request, because of its Accept or Origin
+// header, for example.
 //
 // If the server is protected, a DELETE of a session cancels the context of every call
-// that is running on the session. It does so before the SDK checks the DELETE, so even a
-// DELETE that the SDK refuses cancels these calls. Calls that begin after a refused
-// DELETE are not affected. A session counts towards the limits until its last running
-// handler has returned, even after the session has timed out. A handler stops waiting for
-// an answer when the token of the question expires; set a deadline for anything else that
-// it waits for. Handler does not limit how many requests a session may have open at once.
-// It does not serve the older SSE transport, because that transport neither binds
-// sessions to users nor limits them.
+// that is running on the session. This happens before the SDK checks the DELETE, so the
+// calls are cancelled even if the SDK refuses the DELETE. Calls that begin after a
+// refused DELETE are not affected. A session counts towards the limits until its last
+// running handler has returned, even after the session has timed out. A handler stops
+// waiting for an answer when the token of the question expires; set a deadline for
+// anything else that it waits for. Handler does not limit how many requests a session may
+// have open at once. It does not serve the older SSE transport, because that transport
+// neither binds sessions to users nor limits them.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
 	if options != nil {
@@ -149,10 +148,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// Only a POST of JSON can open a session. The SDK refuses any other request, so
-	// such a request must not displace a session. A POST of JSON that the SDK refuses
-	// because of another header may displace a session. Its sender gains nothing by
-	// that, because they could have sent a good request instead.
+	// Only a POST of JSON can open a session. The SDK refuses any other request, so such a
+	// request must not displace a session. A POST of JSON may displace a session even if the
+	// SDK then refuses the POST because of another header. Its sender gains nothing by that,
+	// because they could have sent a good request instead.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -163,8 +162,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // openSession serves a POST that names no session. The SDK makes a session for each
 // such POST, but keeps the session only if the POST has an initialize request.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
-	// The body is read before the session is counted, so that a client that sends slowly
-	// does not use up a limit.
+	// The body is read before the session is counted, so a slow sender does not use up a
+	// limit.
 	body := h.readBody(w, r)
 	var opening *session // nil if the request does not open a session
 	if hasMessage(body, "initialize", true) {
@@ -206,8 +205,8 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *se
 	return opening
 }
 
-// warnFull logs that a limit was reached, at most once a minute, because any client can
-// cause it.
+// warnFull logs that a limit was reached. It logs at most once a minute, because any
+// client can cause this warning.
 func (h *handler) warnFull(ctx context.Context, limit string) {
 	now, last := time.Now().Unix(), h.lastFull.Load()
 	if now-last >= 60 && h.lastFull.CompareAndSwap(last, now) {

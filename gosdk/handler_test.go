@@ -119,7 +119,7 @@ func (s *olderServer) isOpen(user, session string) bool {
 	return s.send("POST", user, session, ping).Code == http.StatusOK
 }
 
-// refused checks that the user can open no session, because there is no room.
+// The method refused checks that there is no room for a session of the user.
 func (s *olderServer) refused(t testing.TB, user string) {
 	t.Helper()
 	w := s.send("POST", user, "", initialize)
@@ -466,8 +466,8 @@ func TestOnlyASessionTakesRoom(t *testing.T) {
 	}
 }
 
-// A session is counted only after the whole body of its request has arrived, so that a client
-// that sends slowly takes no room.
+// A session is counted only after the whole body of its request has arrived, so a slow sender takes
+// no room.
 func TestASlowBodyTakesNoRoom(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1})
 	body, write := io.Pipe()
@@ -653,8 +653,8 @@ func TestAServerWithoutSessionIDsIsServed(t *testing.T) {
 }
 
 // The test tries to open 20,000 anonymous sessions (fewer in a short run or with the race
-// detector), and sends notifications/initialized for half of those that open. Only as many stay
-// open as the limit allows.
+// detector). It sends notifications/initialized for half of those that open. Only as many stay open
+// as the limit allows.
 func TestAFloodOfAnonymousSessionsTakesBoundedMemory(t *testing.T) {
 	flood, limit := 20_000, 1000
 	if raceEnabled || testing.Short() {

@@ -42,8 +42,8 @@ func TestOneProtectionServesManyServers(t *testing.T) {
 	}
 }
 
-// A warning that is logged only once is logged once for all servers of a Protection, not once
-// for each server.
+// Some warnings are logged only once. A Protection logs them once for all its servers, not once for
+// each server.
 func TestWhatIsSaidOnceIsSaidOnceForAllServers(t *testing.T) {
 	b := &book{}
 	protection := gosdk.Prepare(boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"no-such-tool"}})

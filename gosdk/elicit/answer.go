@@ -39,7 +39,7 @@ func (e *RefusedError) Error() string {
 }
 
 // MisfitError means that an accepted answer does not fit what was asked. The call then
-// fails: the client gets a tool error from a tool, or a JSON-RPC error with the code
+// fails. The client gets a tool error from a tool, or a JSON-RPC error with the code
 // -32602 from a prompt or a resource. The error's text repeats nothing of the answer. A
 // handler need not look for a MisfitError, because it must return every error of Outcome.
 type MisfitError struct {
@@ -54,7 +54,7 @@ func (e *MisfitError) Error() string {
 // Answer is the answer to a question. It is pending until the user has answered. Read it
 // with Value or Outcome: questions are sent to the client only when the handler reads a
 // pending answer. If the user declined or cancelled a question that the handler asks in
-// its last run, the handler must read the answer: otherwise the call fails.
+// its last run, the handler must read the answer. Otherwise the call fails.
 type Answer[T any] struct {
 	ask      *Asker
 	key      string
@@ -63,9 +63,9 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. If the user accepted, it calls decode with the content of
-// the answer. If the answer came in this round, it passes true as fresh, and stores the
-// second result of decode, newContent, in the state in place of the content.
+// newAnswer asks a question. If the user accepted, newAnswer passes the content of the
+// answer to the function decode. If the answer came in this round, the parameter fresh is
+// true, and newAnswer then stores newContent in the state in place of the content.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func(content []byte, fresh bool) (value T, newContent []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
@@ -112,7 +112,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		return "", value, a.ask.markPending()
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // this or another answer does not fit its question, so the call fails and the handler must not go on
+		return "", value, a.ask.misfit // an answer of this run does not fit its question, so the call fails and the handler must not go on
 	}
 	if !a.hasArrived() {
 		return "", value, a.ask.markPending()

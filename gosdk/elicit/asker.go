@@ -76,7 +76,7 @@ func (a *Asker) claimKey(key usedKey) bool {
 // contains the current time, for example.
 const maxRewordings = 3
 
-// maxAsks limits how often one run may ask under one key: an answer does not change
+// maxAsks limits how often one run may ask under one key. An answer does not change
 // within a run, so a loop that waits for another answer would never end.
 const maxAsks = 1000
 
@@ -190,17 +190,17 @@ func (a *Asker) checkQuestions() {
 }
 
 // checkRefusals records a mistake of the author if the user declined or cancelled a
-// question and the handler has not read that answer: the handler may have done what the
-// user refused. A call of Within in a handler of elicit checks only its own questions,
-// because the handler may still read the others.
+// question and the handler has not read that answer. The handler may have done what the
+// user refused. In a handler of elicit, a call of Within checks only the questions asked
+// inside that call: the handler may read its other answers later.
 func (a *Asker) checkRefusals() {
 	if key, ok := a.unreadRefusal(); ok {
 		a.recordMistake("%s: read it with Value or Outcome before you act, or ask it only where it is read", unread(key))
 	}
 }
 
-// unreadRefusal returns the first key, in sorted order, of a question that was refused
-// and whose answer the handler has not read.
+// unreadRefusal returns the key of a refused question whose answer the handler has not
+// read: the first key in sorted order.
 func (a *Asker) unreadRefusal() (key string, ok bool) {
 	for _, key := range slices.Sorted(maps.Keys(a.made)) {
 		if a.own && a.part != 0 && a.used[usedKey{key: key}] != a.part {

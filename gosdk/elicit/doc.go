@@ -1,6 +1,6 @@
 // Package elicit lets a tool, a prompt or a resource of the official Go SDK ask the user
-// questions in the middle of its code and get typed answers, over as many rounds as
-// needed. The server stores nothing between rounds.
+// questions in the middle of its code and get typed answers. A call may have many rounds,
+// and the server stores nothing between them.
 //
 //	protected := gosdk.Protect(server, boundary, nil)
 //	elicit.AddTool(protected, &mcp.Tool{Name: "delete"}, func(ctx context.Context, ask *elicit.Asker, in Args) (Result, error) {
@@ -25,12 +25,12 @@
 // answer, the call fails.
 //
 // Answers are kept in the sealed state until the call is done. An answer is valid for
-// exactly the question that was asked: if the words or the schema of the question
-// change, the question is asked again. So are the questions that the handler asked
+// exactly the question that was asked. If the words or the schema of the question change,
+// the call asks it again. The call also asks again all questions that the handler asked
 // after it had read the answer. Middleware must not reword questions after they are
-// sealed: the answers would count as answers to the original words (see
-// [gosdk.Protect]). A handler works the same for clients of all protocol revisions.
+// sealed: the answers would count as answers to the original words (see [gosdk.Protect]).
+// A handler works the same for clients of all protocol revisions.
 //
-// The SDK decodes answers before this package gets them. This changes whole numbers
-// beyond 2⁵³ and lone surrogates.
+// The SDK decodes answers before this package gets them. The decoding changes lone
+// surrogates, and whole numbers beyond 2⁵³.
 package elicit

@@ -36,7 +36,7 @@ type value struct {
 }
 
 // reply returns a user. The map has the user's answers, by the messages of the questions. The user
-// accepts all other questions.
+// accepts every question that the map lacks.
 func reply(answers map[string]*mcp.ElicitResult) *user {
 	return &user{answer: func(message string, _ *mcp.ElicitParams) *mcp.ElicitResult {
 		if r, ok := answers[message]; ok {
@@ -136,7 +136,7 @@ func TestDeclineAndCancelAreRemembered(t *testing.T) {
 	}
 }
 
-// asking is a tool that asks one question for each key in the field order. Tests change the
+// asking is a tool that asks one question for each key in asking.order. Tests change the
 // messages of the questions.
 type asking struct {
 	mu      sync.Mutex
@@ -300,8 +300,8 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 	if got := text(second, nil); got != "ASKS [b]" {
 		t.Fatal(got)
 	}
-	// An earlier release may have recorded an answer that this one cannot read. The function
-	// reseal makes such a state.
+	// An earlier release may have recorded an answer that this release cannot read. The
+	// function reseal makes such a state.
 	broken := reseal(t, s, "t", second.RequestState, func(state map[string]any) {
 		state["a"].(map[string]any)["s"].(map[string]any)["c"] = "not a sample"
 	})
@@ -722,8 +722,8 @@ func TestAHandwrittenStateOfAnEarlierReleaseIsNoState(t *testing.T) {
 	}
 }
 
-// TestAnotherURLHasAnotherElicitationID checks that a question about another URL gets another
-// id. A client may ignore an id that it has seen before, and then it would not open the URL.
+// TestAnotherURLHasAnotherElicitationID checks that a question gets a new id when its URL changes.
+// A client may ignore an id that it has seen before, and then would not open the URL.
 func TestAnotherURLHasAnotherElicitationID(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

@@ -2,8 +2,8 @@ package elicit
 
 import "reflect"
 
-// KeptForms returns how many forms of the struct T with options are kept, and how many bytes
-// their schemas have together.
+// KeptForms returns how many forms with options are kept for the struct T, and how many bytes their
+// schemas have together.
 func KeptForms[T any]() (forms, size int) {
 	kept, _ := optionForms.Load(reflect.TypeFor[T]())
 	known, _ := kept.([]*form)

@@ -19,12 +19,12 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Form asks the user to fill in a form whose fields are those of the struct T: strings,
-// numbers, booleans, and slices of strings whose choices [Enum] lists. A field is
-// required unless its json tag says omitempty or omitzero; an empty text in a field that
-// is not required counts as left out. To describe a field to the user, write the
-// description into its jsonschema tag. Use Form for every question whose answer may pass
-// through the client; for secrets use [URL].
+// Form asks the user to fill in a form. Its fields are those of the struct T: strings,
+// numbers, booleans, and slices of strings. Pass the choices of a slice with [Enum]. A
+// field is required unless its json tag says omitempty or omitzero. An empty text in a
+// field that is not required counts as left out. To describe a field to the user, write
+// the description into its jsonschema tag. Use Form for every question whose answer may
+// pass through the client; for secrets use [URL].
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -90,9 +90,9 @@ func Enum(field string, values ...string) FormOption {
 	return FormOption{field: field, isEnum: true, values: values}
 }
 
-// hasFormat reports whether text has the given format. It is needed because the schema
-// library does not check formats. For a format other than email, uri, date and
-// date-time, it returns true.
+// hasFormat reports whether a text has the given format. It is needed because the schema
+// library does not check formats. For a format other than email, uri, date and date-time,
+// hasFormat returns true.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
@@ -109,7 +109,7 @@ func hasFormat(text, format string) bool {
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
-		// Parse also accepts an hour of one digit, and a comma before the fraction of a
+		// time.Parse also accepts an hour of one digit, and a comma before the fraction of a
 		// second. Neither is allowed in a date-time.
 		_, err = time.Parse(time.RFC3339, text)
 		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
@@ -134,13 +134,13 @@ type form struct {
 	options  []FormOption
 }
 
-// MarshalJSON returns the JSON of the schema. A question first has the form itself as its
-// RequestedSchema; when it is sent, it has a copy of the schema. Because of MarshalJSON,
-// both have the same digest.
+// MarshalJSON returns the JSON of the schema. The RequestedSchema of a question is first
+// the form itself and later, when the question is sent, a copy of the schema. Because of
+// MarshalJSON, the question has the same digest before and after.
 func (f *form) MarshalJSON() ([]byte, error) { return f.text, nil }
 
-// copySchema returns a deep copy of the schema for one question: whoever receives the
-// question may change its schema, and that must not change the form of other calls. The
+// copySchema returns a deep copy of the schema for one question. Whoever receives the
+// question may change the copy; the form of other calls must not change with it. The
 // library's method CloneSchemas is not enough, because its copies share slices and
 // numbers.
 func (f *form) copySchema() (*jsonschema.Schema, error) {
@@ -148,7 +148,7 @@ func (f *form) copySchema() (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(f.text, schema); err != nil {
 		return nil, err
 	}
-	schema.PropertyOrder = slices.Clone(f.schema.PropertyOrder) // f.text does not hold this field, but the order of the properties in JSON depends on it
+	schema.PropertyOrder = slices.Clone(f.schema.PropertyOrder) // f.text lacks this field, which sets the order of the properties in JSON
 	return schema, nil
 }
 
@@ -248,11 +248,11 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	return &form{schema, resolved, text, options}, nil
 }
 
-// tryField returns an error if an answer to the field would not arrive in the Go
-// struct. encoding/json loses the answer if two embedded structs have this field, if
-// the field is in an embedded struct that has a name in its json tag, or if a type's
-// own method to read JSON drops the answer. If the field's type reads only dates or
-// only times, tryField sets that format in the schema.
+// tryField returns an error if an answer to the field would not arrive in the Go struct.
+// encoding/json loses the answer in three cases: two embedded structs have this field;
+// the field is in an embedded struct with a name in its json tag; a type's own method to
+// read JSON drops the answer. If the field's type reads only dates or only times,
+// tryField sets that format in the schema.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -269,7 +269,7 @@ func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	if arrives(t, name, probe) {
 		return nil
 	}
-	// Some types read only a time or a date, so try these texts too.
+	// Some types read only date-times, and some only dates, so try these texts too.
 	for _, known := range []struct{ format, text string }{{"date-time", "2026-01-02T03:04:05Z"}, {"date", "2026-01-02"}} {
 		if s.Type == "string" && len(s.Enum) == 0 && (s.Format == "" || s.Format == known.format) && arrives(t, name, known.text) {
 			s.Format = known.format
@@ -297,8 +297,8 @@ func arrives(t reflect.Type, name string, probe any) bool {
 	return failed == nil && reflect.DeepEqual(back[name], probe)
 }
 
-// withoutNull removes null from the JSON types of a pointer or a slice: a client does
-// not send null for an empty field of a form, but leaves the field out.
+// withoutNull removes null from the JSON types of a pointer or a slice. For an empty
+// field of a form, a client does not send null, but leaves the field out.
 func withoutNull(s *jsonschema.Schema) {
 	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(kinds) == 1 {
 		s.Type, s.Types = kinds[0], nil
@@ -334,9 +334,9 @@ func areDistinct(list []any) bool {
 	return true
 }
 
-// read checks an answer and decodes it into a Go value. If the answer is fresh, that
-// is, it came in this round, read also returns it without the members for which the
-// form has no field. Its errors may repeat the answer, so they are never shown.
+// read checks an answer and decodes it into a Go value. It also returns the answer
+// without the members for which the form has no field. The parameter fresh is true if the
+// answer came in this round. The errors may repeat the answer, so they are never shown.
 func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -360,9 +360,9 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 			rewrite = true
 		}
 	}
-	// First refuse a list with the same item twice. The schema library compares each item
-	// with each choice in the schema, and stops at the first item that is not a choice. So it
-	// needs much time for a very long list only if the list repeats choices.
+	// First refuse a list with the same item twice: a very long list that repeats choices
+	// would cost the schema library much time. The library compares each item with each
+	// choice in the schema, and stops at the first item that is not a choice.
 	for _, value := range fields {
 		if taken, ok := value.([]any); ok && !areDistinct(taken) {
 			return nil, errors.New("the same choice twice")

@@ -96,8 +96,8 @@ func asks[T any](ask *elicit.Asker, message string, options ...elicit.FormOption
 }
 
 // TestARecordedAnswerIsCheckedInEveryRound checks that an answer in the state is checked again
-// before the handler gets it. The state may hold an unchecked answer: in the round in which the
-// answer came, the handler may not have asked the question again.
+// before the handler gets it. The state may hold an unchecked answer: perhaps the handler did not
+// ask the question again in the round in which the answer came.
 func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"size":"M"}`: `{"done":"M 0 []"}`,
@@ -142,8 +142,8 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 	}
 }
 
-// TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the values
-// of its own call. Other calls pass other values for the same struct, in the same slice.
+// TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the values of
+// its own call. Each call puts another value into the same slice.
 func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	s := newService(t, nil)
 	values := []string{"", "other"}
@@ -164,8 +164,8 @@ func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreKeptAreFewAndSmall checks that only a few small forms with options are kept
-// in memory: a handler may take a list of choices from what a client sends.
+// TestFormsThatAreKeptAreFewAndSmall checks that only a few small forms with options are kept in
+// memory. A handler may take a list of choices from what a client sends.
 func TestFormsThatAreKeptAreFewAndSmall(t *testing.T) {
 	type own struct{ Value string }
 	for i := range 100 {
@@ -229,8 +229,8 @@ type crust struct {
 	Count uint   `json:"count"`
 }
 
-// TestMiddlewareCannotChangeTheFormsOfLaterCalls checks that middleware which changes the schema
-// of a question does not change the form itself: the form is kept for all calls.
+// TestMiddlewareCannotChangeTheFormsOfLaterCalls checks that the form stays the same when
+// middleware changes the schema of a question: the form is kept for all calls.
 func TestMiddlewareCannotChangeTheFormsOfLaterCalls(t *testing.T) {
 	option := elicit.Enum("crust", "thin", "thick")
 	before := elicit.SchemaOf[crust](option)
@@ -297,7 +297,7 @@ type picks struct {
 	Empty  *string  `json:"empty,omitempty"`
 }
 
-// picked sends an answer to a form, and returns what the handler makes of it.
+// The function picked sends an answer to a form, and returns what the handler makes of it.
 func picked(t *testing.T, revision string, content map[string]any) string {
 	t.Helper()
 	s := newService(t, nil)
@@ -388,8 +388,8 @@ func TestALongListOfChoicesCostsLittle(t *testing.T) {
 	}
 }
 
-// TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut checks that an empty text means the same as
-// a missing field: some clients send it for a field that the user did not fill in.
+// TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut checks that an empty text means the same as a
+// missing field. Some clients send an empty text for a field that the user did not fill in.
 func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		content := map[string]any{"orders": []any{"one"}, "mail": "", "day": "", "note": "", "empty": ""}

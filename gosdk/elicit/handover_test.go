@@ -111,8 +111,8 @@ func TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers(t *testing.T) {
 	})
 }
 
-// TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing checks that Within fails while another
-// goroutine of the same call is in Within.
+// TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing checks that Within fails if it is
+// already running in another goroutine of the same call.
 func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -135,9 +135,9 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 	}
 }
 
-// TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool which calls other tools does not
-// pass its answers and values on to them: a yes and a price are only for the request that arrived
-// with them. Older clients are asked for each call.
+// TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool cannot lend its answers and values
+// to the tools that it calls. A yes and a price are only for the request that arrived with them. An
+// older client is asked in each of these calls.
 func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		b := &book{}
@@ -192,8 +192,7 @@ func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 }
 
 // TestArgumentsOnACopyOfTheRequestAreComparedByValue checks that inner middleware may pass on a
-// copy of the request in which the arguments are written with other bytes, but not one in which
-// they have another value.
+// copy of the request if the arguments on the copy have the same value. Their bytes may differ.
 func TestArgumentsOnACopyOfTheRequestAreComparedByValue(t *testing.T) {
 	const sent = `{"dir":"/tmp", "all":true}`
 	for name, c := range map[string]struct{ arguments, want string }{

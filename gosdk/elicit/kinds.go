@@ -20,9 +20,9 @@ type Consent struct{ *Answer[struct{}] }
 // agreed to open the URL. So after the answer, check whether the user has finished at
 // the URL. If not, return the error of [Consent.NotYet].
 //
-// Someone other than the user who called the tool may open the URL. Put an id made with
-// [Once] into the URL, store on your server which user the id is for, and when the page
-// is opened, check that this user is signed in.
+// Someone who did not call the tool might open the URL. Put an id made with [Once] into
+// the URL, and store on your server which user the id is for. When the page is opened,
+// check that this user is signed in.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key, url)}
 	return &Consent{newAnswer(ask, key, question, func([]byte, bool) (consent struct{}, kept []byte, err error) { return })}
@@ -42,11 +42,11 @@ func (a *Asker) elicitationID(key, url string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// NotYet drops the consent, so that the call asks the user to open the URL again. What
-// came after the consent is dropped too: later answers are asked for again, and the call
-// fails if [Once] computed a value after the handler had read the consent. The handler
-// must return the error that NotYet returns. Call NotYet if the user agreed but has not
-// finished at the URL.
+// NotYet drops the consent, so that the call asks the user to open the URL again. NotYet
+// also drops the answers that came after the consent, and the call asks for them again.
+// The call fails if [Once] computed a value after the handler had read the consent. The
+// handler must return the error that NotYet returns. Call NotYet if the user agreed but
+// has not finished at the URL.
 func (c *Consent) NotYet() error { return c.askAgain() }
 
 // Sample asks the client's model for a message. The protocol has deprecated sampling:

@@ -25,7 +25,7 @@ func (b *book) clear() {
 	b.buf.Reset()
 }
 
-// plain adds a tool with a handler that is registered with the SDK itself, and calls it.
+// The function plain registers a handler with the SDK itself, as a tool, and calls the tool.
 func plain(t *testing.T, s service, u *user, revision string, handler mcp.ToolHandler) string {
 	t.Helper()
 	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, handler)
@@ -151,8 +151,8 @@ func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatAsksAndFailsKeepsItsError checks that if a handler asks with Within, but then
-// returns an error of its own, the client gets this error.
+// TestAHandlerThatAsksAndFailsKeepsItsError checks that the client gets the error of a handler,
+// even if the handler has asked with Within before.
 func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -260,8 +260,8 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 	})
 }
 
-// TestAQuestionThatSendingMiddlewareAnswersIsAsked checks that a question counts as asked if
-// sending middleware answers it, so that an older client never sees it.
+// TestAQuestionThatSendingMiddlewareAnswersIsAsked checks that a question counts as asked even if
+// sending middleware answers it and an older client never sees it.
 func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -278,9 +278,9 @@ func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	}
 }
 
-// TestAResultIsNotRefusedForWhatAnotherRunAsked checks that a result without questions is sent,
-// although another run asked. Inner middleware runs a handler of elicit twice. Only the second run
-// asks, and its result is dropped.
+// TestAResultIsNotRefusedForWhatAnotherRunAsked uses inner middleware that runs a handler of elicit
+// twice and drops the second result. Only the second run asks. The first result, which has no
+// questions, must be sent.
 func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -306,7 +306,7 @@ func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
 }
 
 // TestWhatIsDoneAfterWithinReturnedFailsTheCall checks what a handler must not do after Within has
-// returned: if it reads a pending answer, asks a question, or calls Once or NotYet, the call fails,
+// returned: read a pending answer, ask a question, or call Once or NotYet. The call then fails,
 // whatever the handler does with the error.
 func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 	const (
@@ -415,8 +415,8 @@ func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 	}
 }
 
-// TestAskingWithinAfterTheHandlerReturnedAsksNobody checks that a goroutine which calls Within
-// after its handler has returned asks nobody, and harms no other call.
+// TestAskingWithinAfterTheHandlerReturnedAsksNobody calls Within in a goroutine that goes on after
+// the handler has returned. The user is never asked.
 func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s, u := newService(t, nil), reply(nil)
@@ -446,8 +446,6 @@ func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsThereMayBeReadAfterWithinReturned checks that even after Within has returned,
-// a handler may read an answer that has arrived.
 func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -509,9 +507,9 @@ func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the
-// same key for Once, and that a call of Within and the handler itself cannot do so either.
-// Otherwise the price of one item would be used for another.
+// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that a key for Once cannot be used in two
+// calls of Within, or in a call of Within and in the handler itself. Otherwise the price of one
+// item would be used for another item.
 func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	var paid []string
 	pay := func(ctx context.Context, req mcp.Request, item string) (*elicit.Pending, error) {
@@ -587,9 +585,9 @@ func TestAQuestionAndAValueOfOnceMayHaveOneKey(t *testing.T) {
 	})
 }
 
-// TestARefusalMayBeReadAfterAHelperAsked checks that a handler of elicit may read a refusal after
-// a helper has called Within. The helper's call of Within checks only its own questions. Those
-// of the handler are checked when the handler has returned.
+// TestARefusalMayBeReadAfterAHelperAsked checks that a handler of elicit may read a refusal after a
+// helper has called Within. That call checks only the helper's questions. The handler's questions
+// are checked when the handler has returned.
 func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		declined string
@@ -635,7 +633,7 @@ func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 }
 
 // TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext checks that Within fails if an earlier
-// call of Within failed and left a refusal unread: the handler went on after that error, and may
+// call of Within failed and left a refusal unread. The handler went on after that error, and may
 // act against the refusal.
 func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
@@ -704,7 +702,7 @@ var copies = map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 }
 
 // TestACopyOfTheRequestIsOfTheSameRun checks that Within treats a copy of the request like the
-// request itself: one yes counts for one action, and Once computes a value only once.
+// request itself. One yes counts for one action, and Once computes a value only once.
 func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -768,7 +766,7 @@ func TestACopyOfTheRequestIsOfTheSameRunInAHelper(t *testing.T) {
 }
 
 // TestAnotherRequestInOneRunIsRefused checks that Within fails if it gets another request than
-// before in the same run: what the run has kept would be lost.
+// before in the same run. Otherwise what the run has kept would be lost.
 func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 	for name, other := range map[string]*mcp.CallToolParamsRaw{
 		"other arguments": {Name: "t", Arguments: json.RawMessage(`{"dir":"/home"}`)},
@@ -817,8 +815,8 @@ func TestAValueOfOnceIsForOneRun(t *testing.T) {
 	})
 }
 
-// TestALoopThatAsksForAnotherAnswerEnds checks that a call fails if it asks the same question
-// too often in one run: one bad answer must not keep a server busy for ever.
+// TestALoopThatAsksForAnotherAnswerEnds checks that a call fails if it asks the same question too
+// often in one run. One bad answer must not keep a server busy for ever.
 func TestALoopThatAsksForAnotherAnswerEnds(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		asked := 0

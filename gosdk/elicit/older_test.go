@@ -20,7 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// behind returns a service with inner middleware, which runs after that of gosdk.Protect.
+// The function behind returns a service with inner middleware, which runs after the middleware of
+// gosdk.Protect.
 func behind(t *testing.T, middleware mcp.Middleware) service {
 	t.Helper()
 	s := newService(t, nil)
@@ -138,8 +139,8 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// TestAHandlerMayRunTwiceForOneCall checks that inner middleware may run a handler of elicit
-// twice, and return either result. All answers, and the values of Once, are still remembered.
+// TestAHandlerMayRunTwiceForOneCall checks that inner middleware may run a handler of elicit twice,
+// and return the result of either run. All answers, and the values of Once, are still remembered.
 func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	type run = func() (mcp.Result, error)
 	for name, repeat := range map[string]func(run) (mcp.Result, error){
@@ -220,9 +221,9 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	}
 }
 
-// TestAResultOfARunThatIsForgottenIsRefused checks that a result is refused if its state is no
-// longer known, because only the last few states of a call are kept. Otherwise the same question
-// would be asked again without an end.
+// TestAResultOfARunThatIsForgottenIsRefused checks that a result is refused if its state has been
+// forgotten: only the last few states of a call are kept. Otherwise the same question would be
+// asked again without an end.
 func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -247,8 +248,8 @@ func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAMisfitStopsTheHandler checks that the handler can read no answer if one of them does not
-// fit. So it does not act on a good answer that came with a bad one.
+// TestAMisfitStopsTheHandler checks that the handler can read no answer at all if one answer does
+// not fit. It must not act on a good answer that came with a bad one.
 func TestAMisfitStopsTheHandler(t *testing.T) {
 	s := newService(t, nil)
 	ran := 0
@@ -400,8 +401,9 @@ func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotAskedForIsNotKept checks that the state has only what was asked for. Members for
-// which the form has no field, and content in an answer about a URL, would fill the state.
+// TestWhatWasNotAskedForIsNotKept checks that the state has only what was asked for. Otherwise a
+// client could fill the state with members for which the form has no field, or with content in an
+// answer about a URL.
 func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -425,8 +427,8 @@ func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAQuestionIsNobodyElses checks that middleware which changes the schema of a question changes
-// neither other questions nor the schema that answers are checked with.
+// TestAQuestionIsNobodyElses checks that a required field is still required after middleware has
+// changed the schema of its question.
 func TestAQuestionIsNobodyElses(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -453,7 +455,8 @@ func TestAQuestionIsNobodyElses(t *testing.T) {
 }
 
 // TestOnceIsNotReadAsSomethingElse checks that a call fails if two values of Once with different
-// types have the same key, or if a key is not UTF-8 and so would not come back from JSON.
+// types have the same key. It also fails if a key is not UTF-8, because such a key would not come
+// back from JSON.
 func TestOnceIsNotReadAsSomethingElse(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "two"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -497,9 +500,9 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatWasGivenUpMayGoOn checks that a run of the handler may take place after inner
-// middleware has given it up. In each round, the middleware returns the result of one run. It
-// leaves another run to a goroutine, which starts that run in the next round.
+// TestAnAttemptThatWasGivenUpMayGoOn checks that a handler may still run for a round that is over.
+// In each round, inner middleware returns the result of one run. It leaves a second run to a
+// goroutine, which starts that run in the next round.
 func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		var late sync.WaitGroup

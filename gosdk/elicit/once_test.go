@@ -28,8 +28,8 @@ type forgetful struct{ ID string }
 
 func (*forgetful) UnmarshalJSON([]byte) error { return nil }
 
-// once runs a tool that keeps a value over three rounds, and returns the call's
-// text and how often the value was computed.
+// The function once runs a tool that keeps a value over three rounds, and returns the call's text
+// and how often the value was computed.
 func once[T any](t *testing.T, revision string, s service, value T) (got string, computed int) {
 	t.Helper()
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -127,7 +127,7 @@ func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)
 }
 
-// keeping returns the handler of one release, as a function that keeps a value with Once.
+// The function keeping returns the handler of one release. That handler keeps a value with Once.
 func keeping[T any](value T) func(*elicit.Asker, *int) (string, error) {
 	return func(ask *elicit.Asker, computed *int) (string, error) {
 		kept, err := elicit.Once(ask, "k", func() (T, error) { *computed++; return value, nil })
@@ -238,9 +238,9 @@ func TestNothingIsComputedAfterAMistake(t *testing.T) {
 	})
 }
 
-// TestNothingIsComputedFromAnAnswerThatDoesNotFit checks that Once computes nothing after an
-// answer that does not fit, even if the handler goes on: the call fails, so it must not place
-// an order first.
+// TestNothingIsComputedFromAnAnswerThatDoesNotFit checks that Once computes nothing after an answer
+// that does not fit, even if the handler goes on. The call fails, so it must not place an order
+// first.
 func TestNothingIsComputedFromAnAnswerThatDoesNotFit(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

@@ -8,10 +8,10 @@ import (
 )
 
 // recordRead is called when the handler reads an answer. It gives the answer the next
-// number, unless the answer already has one. The questions that the handler asks from now
-// on, and the values that Once computes from now on, may depend on the answer, in this
-// round and in later ones. The field After of a question or value is the highest number of
-// an answer on which the question or value may depend.
+// number, unless the answer already has one. From now on, in this round and in later
+// ones, new questions and new values of Once may depend on the answer. The field After of
+// a question or value is the highest number of an answer on which the question or value
+// may depend.
 func (a *Asker) recordRead(key string) {
 	a.read[key] = true
 	recorded := a.state.Answers[key]
@@ -23,11 +23,10 @@ func (a *Asker) recordRead(key string) {
 	a.after = max(a.after, recorded.Number)
 }
 
-// drop forgets an answer whose question must be asked again. It also forgets all
-// answers to questions that the handler asked after it had read this answer, because
-// those answers may be wrong if the user now answers differently. If Once computed a value
-// after the answer was read, the call fails, because the value must be neither used nor
-// computed again.
+// drop forgets an answer whose question must be asked again. It also forgets all answers
+// to questions that the handler asked after it had read this answer. Those answers may be
+// wrong if the user now answers differently. If Once computed a value after the answer
+// was read, the call fails, because the value must be neither used nor computed again.
 func (a *Asker) drop(key string) {
 	number := a.state.Answers[key].Number
 	a.forget(key)
@@ -59,8 +58,8 @@ func (a *Asker) drop(key string) {
 	}
 }
 
-// forget removes an answer. If the answer was a refusal, its action stays until there
-// is another answer, so that checkRefusals finds it. Its digest is removed, so the
+// forget removes an answer. If the answer was a refusal, its action stays until there is
+// another answer, so that checkRefusals finds the refusal. Its digest is removed, so the
 // refusal no longer counts as an answer to any question.
 func (a *Asker) forget(key string) {
 	before := a.state.Answers[key]

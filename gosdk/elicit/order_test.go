@@ -16,9 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// everyWay calls the function check for clients of both revisions, and for each of two ways to
-// register a handler: with elicit.AddTool, or with the SDK and Within. The function run calls the
-// handler of a shop, and returns the text of the result. Each call of run needs a new shop.
+// everyWay calls the function check for clients of both revisions. It does so for each of two ways
+// to register a handler: with elicit.AddTool, or with the SDK and Within. The function run calls
+// the handler of a shop, and returns the text of the result. Each call of run needs a new shop.
 func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
@@ -55,13 +55,13 @@ func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
 	})
 }
 
-// shop is a tool and its user. While the user answers another question, the words of the tool's
-// first question may change.
+// shop is a tool and its user. The words of the tool's question "which" may change while the user
+// answers another question.
 type shop struct {
 	service
 	*user
 	handler   func(*elicit.Asker) (string, error)
-	words     string // the words of the first question
+	words     string // the words of the question "which"
 	changesAt string // the words change when the user answers the question with this message; "" for never
 	actions   map[string]string
 	computed  int
@@ -80,7 +80,7 @@ func (s *shop) once(ask *elicit.Asker) error {
 	return err
 }
 
-// read reads answers, and stops at the first that fails.
+// The function read reads answers in order, and stops at the first error.
 func read(answers ...func() *elicit.Answer[value]) (string, error) {
 	var values []string
 	for _, answer := range answers {
@@ -103,7 +103,8 @@ func (s *shop) check(t *testing.T, got, want string, messages ...string) {
 const onceCameAfter = "Once computed the value total after its answer was read"
 
 // TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain checks that if a question is asked
-// again, so are the questions that came after its answer, because the new answer may be different.
+// again, the questions that came after its answer are asked again too. The new answer may be
+// different.
 func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -112,7 +113,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
-		// The questions that came after those are asked again too.
+		// With three questions, all three are asked again.
 		s = &shop{changesAt: "Really?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") },
@@ -120,7 +121,8 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// They are asked again even if one of the rounds in between did not ask the first question.
+		// All three are asked again even if one of the rounds in between did not ask the
+		// first question.
 		s = &shop{changesAt: "Really?"}
 		runs := 0
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -132,7 +134,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// The same is true if one of the two answers is a refusal.
+		// With two questions, both are asked again even if one of the two answers is a refusal.
 		for _, refused := range []string{"Which?", "Sure?"} {
 			s = &shop{changesAt: "Sure?", actions: map[string]string{refused: "decline"}}
 			s.handler = func(a *elicit.Asker) (string, error) {
@@ -144,9 +146,9 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks that when an answer is asked
-// for again, the answers to earlier questions stay, and so do earlier values of Once. They were
-// asked for or computed before the handler had read that answer, so they do not depend on it.
+// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks that when an answer is asked for
+// again, the call keeps the answers and values of Once that do not depend on it. They were asked
+// for or computed before the handler had read that answer.
 func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -174,9 +176,9 @@ func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall checks that a call fails if
-// an answer is asked for again after Once has computed a value: the value may have been made
-// from that answer, and no value is computed twice.
+// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall checks that a call fails if an
+// answer is asked for again after Once has computed a value. The value may have been made from that
+// answer, and no value is computed twice.
 func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for name, once := range map[string]func(*shop, *elicit.Asker, *elicit.Answer[value]) error{
@@ -237,22 +239,22 @@ func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	for _, key := range []string{"Which?", "First?"} {
 		asked = round(t, session, "t", asked, answers(key, "x"))
 	}
-	if state := stateOf(t, s, asked); !strings.Contains(state, `"p":2`) { // Which? is number 1, and First? is number 2
+	if state := stateOf(t, s, asked); !strings.Contains(state, `"p":2`) { // answer 1 is to "Which?", and answer 2 is to "First?"
 		t.Errorf("the state: %s", state)
 	}
 	asked = round(t, session, "t", round(t, session, "t", nil, nil), answers("Which?", "x"))
-	if state := stateOf(t, s, asked); strings.Count(state, `"p":1`) != 2 { // one for the value, one for First?
+	if state := stateOf(t, s, asked); strings.Count(state, `"p":1`) != 2 { // once in the value, and once in the question "First?"
 		t.Errorf("the state: %s", state)
 	}
-	again := round(t, session, "t", asked, nil) // this round does not read Which?
+	again := round(t, session, "t", asked, nil) // this round does not read the answer to "Which?"
 	if state := stateOf(t, s, again); strings.Count(state, `"p":1`) != 2 {
 		t.Errorf("the state of the round after: %s", state)
 	}
 }
 
 // TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive checks that NotYet also drops the answers
-// that came after the consent, and that the call fails if Once computed a value after it: the
-// user may refuse this time.
+// that came after the consent: the user may refuse this time. The call fails if Once computed a
+// value after the consent.
 func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		connect := func(s *shop, afterwards func(*elicit.Asker) error) func(*elicit.Asker) (string, error) {
@@ -289,9 +291,9 @@ func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	})
 }
 
-// TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive checks that an answer which this
-// release cannot read is asked for again, and that the answers after it are dropped. The call
-// fails if Once computed a value after it.
+// TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive checks that if this release cannot
+// read an answer, the call asks for it again and drops the answers after it. The call fails if Once
+// computed a value after that answer.
 func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		s := newService(t, nil)
@@ -309,8 +311,8 @@ func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) 
 		})
 		session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 		asked := round(t, session, "t", round(t, session, "t", nil, nil), answers("which", "x"))
-		// An earlier release may have recorded an answer that this one cannot read. The function
-		// reseal makes such a state.
+		// An earlier release may have recorded an answer that this release cannot read. The
+		// function reseal makes such a state.
 		params := &mcp.CallToolParams{Name: "t", InputResponses: answers("sure", "x"), RequestState: reseal(t, s, "t", asked.RequestState, func(state map[string]any) {
 			state["a"].(map[string]any)["which"].(map[string]any)["c"] = "not a form"
 		})}
@@ -369,7 +371,7 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 				if err != nil {
 					return "", err
 				}
-				other := s.which(a) // is reworded, so the amount is dropped after it was read
+				other := s.which(a) // this question is reworded, so the answer to "amount" is dropped after it was read
 				if once {
 					if _, err := elicit.Once(a, "price", func() (string, error) { return "price of " + v.Value, nil }); err != nil {
 						return "", err
@@ -388,7 +390,7 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 
 // TestAnAnswerThatWasDroppedIsNotRead checks that the handler cannot read an answer after it was
 // dropped. The handler asks in another order than before: first Sure?, and then the question with
-// new words, which drops the answer to Sure? from the state.
+// new words. This drops the answer to Sure? from the state.
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -406,7 +408,7 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 			t.Errorf("%s; asked %q; the log: %s", got, messages, s.book)
 		}
 
-		// The same is true if nobody reads the answer to the question with the new words.
+		// Sure? is asked again even if nobody reads the answer to the question with the new words.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -418,8 +420,8 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
-		// If the answer is read before it is dropped, the call fails, and the question Really?,
-		// which depends on that answer, is not sent.
+		// The call fails if the answer is read before it is dropped. The question Really? depends
+		// on that answer, and is not sent.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -436,9 +438,9 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that a question does not
-// count as one that reads differently every time, although its answer is dropped whenever another
-// question changes.
+// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that an answer may be
+// dropped in every round because another question changes: its own question does not count as
+// reworded.
 func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{actions: map[string]string{"Sure?": "decline"}}
@@ -453,8 +455,8 @@ func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T)
 	})
 }
 
-// program is a handler made of random steps. For each question that it makes, and each value that
-// it computes, it notes what it knew at that time, that is, which answers it had read.
+// program is a handler made of random steps. When it makes a question or computes a value, it notes
+// what it knew, that is, which answers it had read.
 type program struct {
 	steps  []step
 	words  map[string]int    // how often the words of each question changed

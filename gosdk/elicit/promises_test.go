@@ -77,8 +77,8 @@ func TestUndeclaredKindsAreRefusedWhicheverRevision(t *testing.T) {
 }
 
 // TestNothingOfAnOlderClientsAnswerIsRepeated checks that neither the error nor the log repeats
-// an answer that does not fit. The SDK checks the answers of older clients before elicit does,
-// and its own error repeats them. (A newer client checks its answers itself.)
+// an answer that does not fit. The SDK checks the answers of older clients before elicit does, and
+// the SDK's own error repeats them. (A newer client checks its answers itself.)
 func TestNothingOfAnOlderClientsAnswerIsRepeated(t *testing.T) {
 	for _, revision := range []string{revision2025} {
 		s := newService(t, nil)
@@ -241,9 +241,8 @@ func TestRootsThatAreNullAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestHowManyRoundsOneCallMayHave checks the limits on the rounds of one call. The official
-// client asks its user nine times and then gives up. Older clients are asked for as long as the
-// boundary allows.
+// TestHowManyRoundsOneCallMayHave checks the limits on the rounds of one call. The official client
+// asks its user nine times and then gives up. An older client is asked up to the boundary's limit.
 func TestHowManyRoundsOneCallMayHave(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		most := map[string]int{revision2026: 9, revision2025: 20}[revision]

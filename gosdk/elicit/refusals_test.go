@@ -72,7 +72,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 			if runs++; runs%2 == 0 { // the second of two runs
 				message = "Delete 6 files?"
 			}
-			for range 4 { // it counts as one rewording, however often it is asked
+			for range 4 { // the question counts as reworded once, however often this run asks it
 				elicit.Form[confirm](a, "confirm", message)
 			}
 			return why(a, "a")
@@ -119,8 +119,6 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 	}
 }
 
-// TestARefusalThatNobodyReadFailsAPromptAndAResource checks that prompts and resources fail too
-// if they complete without having read a refusal.
 func TestARefusalThatNobodyReadFailsAPromptAndAResource(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -167,9 +165,9 @@ func TestARefusalThatWasRewordedIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestARefusedURLThatIsAskedAgainIsNotForgotten checks that a refusal still counts after NotYet
-// has asked the question again: the call fails if the client leaves the second question open and
-// the handler does not read its answer.
+// TestARefusedURLThatIsAskedAgainIsNotForgotten checks that a refusal still counts after NotYet has
+// asked the question again. The call fails if the client leaves that question open and the handler
+// does not read its answer.
 func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	s := newService(t, nil)
 	runs := 0
@@ -206,7 +204,7 @@ func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 }
 
 // TestAMisfitIsNotTakenForARefusalThatNobodyRead checks that an unread refusal is not a mistake if
-// another answer does not fit: in that case, the handler can read no answer at all.
+// another answer does not fit. In that case, the handler can read no answer at all.
 func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -234,9 +232,9 @@ func refusedAndFailed(a *elicit.Asker) error {
 	return errors.New("the disk is full")
 }
 
-// TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin checks that a call fails
-// if Within failed, a refusal was not read, and the handler still returns a result: it may have
-// acted against the refusal.
+// TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin checks that a call fails if
+// Within failed, a refusal was not read, and the handler still returns a result. The handler may
+// have acted against the refusal.
 func TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

@@ -139,7 +139,7 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 	a.own = true
 	if passing != nil {
 		_, state, answers := inputOf(req)
-		passing.Begun(req, state, answers, a) // so that Within in this handler uses the same Asker
+		passing.Begun(req, state, answers, a) // so that a call of Within in this handler uses the same Asker
 	}
 	return a
 }

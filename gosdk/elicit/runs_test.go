@@ -23,7 +23,7 @@ func twice(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// within returns a handler for the SDK that passes the function ask to elicit.Within.
+// The function within returns an SDK handler, which passes the function ask to elicit.Within.
 func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if pending, err := elicit.Within(ctx, req, ask); pending != nil || err != nil {
@@ -35,9 +35,9 @@ func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
 
 const askedTwice = "ask under the key confirm, or inner middleware ran the handler twice"
 
-// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the same key,
-// and that a call of Within and the handler itself cannot do so either. Otherwise one yes would
-// count for several actions.
+// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that a key cannot be used in two calls of Within,
+// or in a call of Within and in the handler itself. Otherwise one yes would count for several
+// actions.
 func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	same := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req }
 	shallow := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { copied := *req; return &copied }
@@ -56,7 +56,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		}
 	}
-	// direct asks in a handler of elicit, without Within.
+	// The function direct asks in a handler of elicit, without Within.
 	direct := func(ask *elicit.Asker, act func()) error {
 		answer, err := elicit.Form[yes](ask, "confirm", "Are you sure?").Value()
 		if err == nil && answer.OK {
@@ -117,7 +117,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 }
 
 // TestAHandlerThatAsksWithinIsNotRunTwice checks that a call fails if inner middleware runs its
-// handler twice and drops the first result: what the dropped run asked, or did wrong, must not
+// handler twice and drops the first result. What the dropped run asked, or did wrong, must not
 // count in the second run. For older clients, such runs are separate.
 func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -190,8 +190,8 @@ func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAHandlerOfElicitMayRunTwice checks that inner middleware may run a handler of elicit
-// twice, even if the handler has helpers that call Within: the two runs share nothing.
+// TestAHandlerOfElicitMayRunTwice checks that inner middleware may run a handler of elicit twice,
+// even if the handler has helpers that call Within. The two runs share nothing.
 func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := behind(t, twice)
@@ -210,8 +210,8 @@ func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 	})
 }
 
-// TestAskingWithinAfterAPendingResultIsRefused checks that a handler which ignores a Pending
-// cannot call Within again, with the same request or with a copy: the question would be lost.
+// TestAskingWithinAfterAPendingResultIsRefused checks that a handler cannot call Within again after
+// it ignored a Pending, with the same request or with a copy. Otherwise the question would be lost.
 func TestAskingWithinAfterAPendingResultIsRefused(t *testing.T) {
 	for name, with := range map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 		"the same request": func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req },

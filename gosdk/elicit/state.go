@@ -118,18 +118,18 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 // answer that is still pending, Once computes nothing: it fails, and the handler must
 // return its error.
 //
-// Suppose that the handler read an answer before Once computed a value, and that the user
-// must now answer again, for example because the question changed. Then the call fails:
-// the value may be wrong for the new answer, and no value is computed twice.
+// Suppose that the handler read an answer, and Once then computed a value. If the user
+// must now answer again, for example because the question changed, the call fails. The
+// value may be wrong for the new answer, and no value is computed twice.
 //
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
-// release of your server that kept another type under the key, even if only a field was
-// added or moved. So the value of a key is never computed twice, and never read with
-// something missing. There are two ways to change the type of a value without failed
-// calls. You can give the value another key: calls that began on the earlier release then
-// compute it under the new key. Or you can add only fields with omitempty: in such calls,
-// these fields are empty.
+// release of your server that kept another type under the key. One added or moved field
+// already makes it another type. So the value of a key is never computed twice, and never
+// read with something missing. There are two ways to change the type of a value without
+// failed calls. You can give the value another key: calls that began on the earlier
+// release then compute it under the new key. Or you can add only fields with omitempty:
+// in such calls, these fields are empty.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if ask.over {
 		ask.recordMistake("a question was asked, or Once called," + insideWithin)

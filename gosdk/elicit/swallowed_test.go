@@ -25,8 +25,8 @@ type dirs struct {
 
 const internalText = `{"code":-32603,"message":"Internal error"}`
 
-// If an answer does not fit, a call fails even if its handler goes on after the error of Within:
-// the handler may have acted without the answer.
+// If an answer does not fit, a call fails even if its handler goes on after the error of Within.
+// The handler may have acted without the answer.
 func TestAnAnswerThatDoesNotFitFailsAHandlerThatGoesOn(t *testing.T) {
 	s := newService(t, nil)
 	ask := func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err }

@@ -11,26 +11,26 @@ import (
 )
 
 // Within asks questions in a handler that is registered with the SDK itself, not with
-// this package. Any function that the handler calls may call Within. The function that
-// you pass asks questions and reads answers, as a handler of [AddTool] does. If Within
-// returns a *[Pending], the handler must return its ToolResult, PromptResult or
-// ResourceResult at once. The handler runs again when the answers are there, so before
-// Within, do nothing that must not be done twice. The error of Within is the error that
-// your function returned, such as a *[RefusedError], or it says that the call cannot go
-// on. Use Within if a handler cannot be registered with AddTool, or if many handlers
-// share one question.
+// this package. Any function that the handler calls may call Within. Pass a function that
+// asks questions and reads answers, as a handler of [AddTool] does. If Within returns a
+// *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
+// once. The handler runs again when the answers are there, so before Within, do nothing
+// that must not be done twice. The error of Within is the error that your function
+// returned, such as a *[RefusedError], or it says that the call cannot go on. Use Within
+// if a handler cannot be registered with AddTool, or if many handlers share one question.
 //
-// Ask questions, read answers and call [Once] only inside that function. After Within
-// has returned, only an answer that has arrived may be read: anything else fails the
-// call. If Within returned a *[Pending] and the handler returns another result, the call
-// fails too. It also fails if the user refused a question of your function, your function
-// returned without having read that answer, and the handler still returns a result.
+// Ask questions, read answers and call [Once] only inside that function. After Within has
+// returned, you may still read an answer that has arrived. The call fails if you then
+// read a pending answer, ask a question, or call Once or NotYet. If Within returned a
+// *[Pending] and the handler returns another result, the call fails too. It also fails if
+// your function returned without having read a refusal, and the handler still returns a
+// result.
 //
 // A handler may call Within several times, one after the other. The questions of all
-// these calls must have different keys, and so must their values of [Once]: Within fails
+// these calls must have different keys, and so must their values of [Once]. Within fails
 // if an earlier call of Within has used the same key. For the same reason, inner
-// middleware must not run such a handler twice. Pass the request that the handler got,
-// or a copy of it. The state of the result is for this package only: the handler must
+// middleware must not run such a handler twice. Pass the request that the handler got, or
+// a copy of it. The state of the result is for this package only: the handler must
 // neither read nor write it.
 //
 // Within works in every call that came through the middleware of package gosdk. In any
@@ -94,8 +94,8 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		a.pended = true
-		// Only a handler that was not registered with elicit must return the Pending. For any
-		// other handler, elicit sends the questions, whatever the handler returns.
+		// A handler that was registered with the SDK itself must return the Pending. For a
+		// handler of elicit, elicit sends the questions, whatever the handler returns.
 		if !a.own {
 			passing.Owe(pending.questions)
 			pending.passing = passing

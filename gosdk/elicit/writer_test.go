@@ -35,8 +35,7 @@ func recorded(t *testing.T, s service, session *mcp.ClientSession) string {
 
 // TestAStateThatElicitDidNotWriteIsNoState checks that elicit ignores the state of another tool
 // with the same name, even if that state looks like one of elicit. Such a tool may be on another
-// server of the boundary, or in an earlier release, and may keep a text of the client as its
-// state.
+// server of the boundary, or in an earlier release. Its state may be a text of the client.
 func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	s := newService(t, nil)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
@@ -56,7 +55,7 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 		t.Errorf("a forged answer counts: %s", got)
 	}
 
-	// Nor does the state count if the token has other questions than the state, or none.
+	// The state does not count if the token has other questions than the state, or no questions.
 	digest := [16]byte{1}
 	for name, questions := range map[string][]mcpseal.Question{
 		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
@@ -131,7 +130,7 @@ func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 }
 
 // pythonService returns a service whose tokens say neither what was asked nor who asked it. The
-// parameter waive has claims to waive beside those that every such service waives.
+// parameter waive has further claims to waive.
 func pythonService(t *testing.T, waive mcpseal.ClaimSet) *gosdk.Protected {
 	t.Helper()
 	format, err := compat.Python([][]byte{[]byte("0123456789abcdef0123456789abcdef")}, compat.PythonOptions{})
@@ -165,7 +164,8 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 	})
 }
 
-// unsealed returns the format for unsealed states of the tool "ask", with every claim waived.
+// The function unsealed returns the format for unsealed states of the tool "ask", with every claim
+// waived.
 func unsealed(t *testing.T) mcpseal.Accepted {
 	t.Helper()
 	format, err := compat.Plaintext([]string{"ask"}, time.Now().Add(time.Hour))
@@ -196,8 +196,8 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 }
 
 // TestAnUnsealedStateIsNoStateOfElicit checks that a call with an unsealed state counts as a new
-// call, and that its answers do not count, although the operator allows unsealed states for the
-// tool and waives the wording.
+// call, so its answers do not count. This holds although the operator allows unsealed states for
+// the tool and waives the wording.
 func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealed(t)} })
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}

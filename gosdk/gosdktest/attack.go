@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Change changes a message before it is sent. You can write your own. Pass a Change to
-// [Round.Answer] to send what an attacker would send.
+// Change is a function that changes a message before it is sent. You can write your own.
+// Pass a Change to [Round.Answer] to send what an attacker would send.
 type Change func(*Message)
 
 // Tamper changes one character in the middle of the token. Use it as a [Change] to test
@@ -31,13 +31,13 @@ func To(target string) Change { return func(m *Message) { m.Target = target } }
 // a token works for its own arguments only.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
-// Attack sends the round's token as attackers would: with a changed character, cut
-// short, as another user, as a caller without a name, for another target, for another
-// method, and with another argument. It fails the test unless the server rejects each of
-// these messages. Then it sends the answers without a token, and fails the test unless
-// the server asks its questions again. Last it sends the genuine token, and fails the
-// test unless the server accepts it, so that a server which rejects everything fails as
-// well. Attack returns the round of the genuine token.
+// Attack sends the round's token as attackers would: with a changed character, without
+// its last character, as another user, as a caller without a name, for another target,
+// for another method, and with another argument. It fails the test unless the server
+// rejects each of these messages. Then it sends the answers without a token, and fails
+// the test unless the server asks its questions again. Last it sends the genuine token,
+// and fails the test unless the server accepts it. So a server that rejects everything
+// fails the test too. Attack returns the round of the genuine token.
 //
 // The handler runs twice: for the answers without a token, and for the genuine token. If
 // the round's caller has no name, Attack does not send the token as another user.

@@ -28,14 +28,13 @@ type Options struct {
 	// gosdk.Options.Principal reads something other than the token's UserID. Nil means a
 	// token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
-	// Older connects clients of revision 2025-11-25. They get questions during a call
-	// and never hold tokens, so set Client too. False means clients of revision
-	// 2026-07-28.
+	// Older means clients of revision 2025-11-25. They get questions during a call and never
+	// hold tokens, so set Client too. False means clients of revision 2026-07-28.
 	Older bool
-	// Client has the handlers that answer questions. If Client is set, a call returns
-	// only when it is done, on either revision. Nil means a client that declares that it
-	// can answer every kind of question. It does not answer by itself: the test answers
-	// each round with [Round.Answer].
+	// Client has the handlers that answer questions. If Client is set, a call returns only
+	// when it is done, on either revision. Nil means a client that declares every kind of
+	// question, but does not answer by itself: the test answers each round with
+	// [Round.Answer].
 	Client *mcp.ClientOptions
 	// RejectedText must equal the server's gosdk.Options.RejectedText: the text of the
 	// result that a tool call with a rejected token gets. "" means that such a call gets
@@ -66,8 +65,8 @@ func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	return c
 }
 
-// As returns a client for the same server that makes its calls as the given user. Use it
-// to test what a user can do with the tokens of another.
+// As returns a client of the given user, for the same server. Use it to test what a user
+// can do with the tokens of another user.
 func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
 
 // Session returns the SDK's session of this user, for methods that Client does not have.

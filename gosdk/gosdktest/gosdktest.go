@@ -5,8 +5,8 @@
 //	asked := alice.CallTool("release", map[string]any{"version": "1.2"})
 //	done := asked.Attack(gosdktest.Accept("confirm", map[string]any{"ok": true}))
 //
-// [Connect] connects a client to your server in memory. The server needs no other
-// gosdk.Options for tests, because each call carries the access token or the headers of
+// [Connect] connects a client to your server in memory. The server keeps its
+// gosdk.Options in tests, because each call carries the access token or the headers of
 // its user, as over HTTP. A call returns a [Round]. [Round.Answer] sends the next round,
 // either genuine or changed as an attacker would change it. [Round.Attack] tries the
 // usual attacks. Nothing here waits for real time, so you can test expiry in a bubble of

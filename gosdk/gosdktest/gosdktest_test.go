@@ -161,8 +161,8 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		}
 	}
 	none := func(*mcpseal.Config) {}
-	// around makes a protected server with a hole: middleware in front of the boundary calls the
-	// function tool, which changes the params so that an attack gets through.
+	// The function around makes a protected server with a hole. Middleware in front of the boundary
+	// calls the function tool, which changes the params so that an attack gets through.
 	around := func(tool func(*mcp.CallToolParamsRaw)) func(testing.TB) *mcp.Server {
 		return func(t testing.TB) *mcp.Server {
 			server := protected(none, nil)(t)
@@ -359,7 +359,7 @@ func TestSingleUseIsWonOnceByManyGoroutines(t *testing.T) {
 }
 
 // TestOlderClientsAreBoundToTheirUser checks that a server gets the user of a call from the access
-// token of this call, for older clients as for newer ones.
+// token of this call, for older and for newer clients.
 func TestOlderClientsAreBoundToTheirUser(t *testing.T) {
 	server := serverOf(careless)
 	var users []string

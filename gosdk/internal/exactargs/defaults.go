@@ -11,9 +11,9 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// fill adds the defaults of missing properties to an object. It differs from
-// [jsonschema.Resolved.ApplyDefaults] in two ways: it does not round numbers to a float,
-// and it also adds defaults inside a required property, if its value is an object.
+// fill adds the defaults of missing properties to an object. Unlike
+// [jsonschema.Resolved.ApplyDefaults], it does not round numbers to a float, and it also
+// adds defaults inside a required property whose value is an object.
 func fill(schema *jsonschema.Schema, object map[string]any) error {
 	for name, property := range schema.Properties {
 		value, present := object[name]
@@ -62,8 +62,8 @@ type applied struct {
 // checkApplied returns an error if the schema has a default that the function fill
 // would not apply. The path to the schema is a JSON pointer, with $ref in it where a
 // $ref was followed. If isFilled is true, fill adds the defaults of the schema's
-// properties. If mayBeMissing is true, the schema's value may be missing even after
-// fill ran.
+// properties. If mayBeMissing is true, the schema's value may be missing even after a
+// call of fill.
 func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFilled, mayBeMissing bool, seen map[applied]bool) error {
 	this := applied{schema, isFilled, mayBeMissing}
 	if seen[this] {
@@ -86,7 +86,7 @@ func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFill
 		subFilled, subMissing := false, mayBeMissing
 		switch sub.keyword {
 		case "$defs", "definitions", "contentSchema":
-			continue // they apply to nothing, unless a $ref leads to them
+			continue // these schemas apply to nothing, unless a $ref leads to them
 		case "properties":
 			subFilled = isFilled
 			subMissing = !slices.Contains(schema.Required, sub.key) && !(isFilled && sub.schema.Default != nil)
@@ -131,8 +131,8 @@ func (a *Reader[In]) checkDefaults() error {
 }
 
 // eachFilled calls the function visit for every value that the function fill may add.
-// It passes a JSON pointer to the value's schema, that schema, the value, and the Go
-// type that gets the value, or nil if no Go type gets it.
+// It passes a JSON pointer to the value's schema, that schema, the value, and the Go type
+// that gets the value. The type is nil if no Go type gets the value.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {

@@ -31,8 +31,8 @@ type (
 	}
 )
 
-// FuzzTheHandlerGetsWhatTheCursorIsBoundTo checks that encoding/json decodes the text that the
-// cursor is bound to into the value that the handler gets.
+// FuzzTheHandlerGetsWhatTheCursorIsBoundTo checks that the cursor is bound to what the handler
+// gets: encoding/json must decode the bound text into the handler's value.
 func FuzzTheHandlerGetsWhatTheCursorIsBoundTo(f *testing.F) {
 	for _, seed := range []string{
 		`{"i":{"a":1,"b":1.5e-7,"r":{"x":[1,null]},"m":{"1":"a","-1":"b"}},"s":[{"a":2},{}],"p":true}`, `{"m":{"01":"x"},"y":"AR==","z":[1]}`,

@@ -155,8 +155,8 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementType returns the Go type of the parts of t that a keyword such as items or
-// additionalProperties describes, or nil if t has no such parts.
+// elementType returns the Go type of the parts of t that the keyword describes, for a
+// keyword such as items. It returns nil if t has no such parts.
 func elementType(t reflect.Type, keyword string) reflect.Type {
 	switch keyword {
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":
@@ -204,9 +204,9 @@ func quotedField(t reflect.Type) string {
 	return ""
 }
 
-// checkQuoted refuses fields whose json tag has the option ",string". Such a field is a
-// number that is written as a JSON string. One number can be written as many strings,
-// and the schema would check the string, not the number.
+// checkQuoted refuses fields whose json tag has the option ",string". encoding/json
+// writes such a field as a JSON string, even a number. One number can be written as many
+// strings, and the schema would check the string, not the number.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		if readsItself(t) {

@@ -1,7 +1,7 @@
-// Package exactargs reads the arguments of a paged tool into a Go value, exactly: the
-// value that the schema checks is the value that the handler gets and that the cursor is
-// bound to. Arguments that the author left unbound are the exception: the cursor is not
-// bound to them. Names are case-sensitive, and whole numbers keep all their digits.
+// Package exactargs reads the arguments of a paged tool into a Go value, exactly. The
+// schema checks the same value that the handler gets and that the cursor is bound to.
+// Arguments that the author left unbound are the exception: the cursor is not bound to
+// them. Names are case-sensitive, and whole numbers keep all their digits.
 package exactargs
 
 import (
@@ -103,11 +103,10 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 }
 
 // Read reads the arguments of a call. It returns the Go value of the arguments without
-// the cursor, the text that the cursor is bound to, and the cursor itself. The text
-// that the cursor is bound to has all arguments that the handler gets, except the
-// unbound ones. It includes defaults, so it changes if a default in the schema changes.
-// The limit is in bytes: if the arguments without the cursor are longer, Read refuses
-// them before it decodes them.
+// the cursor, the text that the cursor is bound to, and the cursor itself. That text has
+// all arguments that the handler gets, except the unbound ones. It includes defaults, so
+// it changes if a default in the schema changes. The limit is in bytes: if the arguments
+// without the cursor are longer, Read refuses them before it decodes them.
 func (a *Reader[In]) Read(text []byte, limit int) (in In, boundText []byte, cursor string, err error) {
 	var none In
 	if len(text) > limit+adapter.CursorRoom {

@@ -314,9 +314,9 @@ func FuzzPagedArguments(f *testing.F) {
 }
 
 // oracle decodes a JSON text, with every number as a *big.Rat. It fails the test if the Reader
-// should have refused the text, for one of its numbers or for a name that an object has twice. For
-// a number with very many digits or a large exponent, it returns the nearest double, because the
-// exact number would be vast.
+// should have refused the text, because of one of its numbers, or because an object has a name
+// twice. For a number with very many digits or a large exponent, it returns the nearest double,
+// because the exact number would be vast.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
@@ -369,8 +369,8 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether two values are equal, except that the objects in given may have more
-// members than those in got.
+// agree reports whether two values are equal. The objects in the parameter given may have more
+// members than those in the parameter got.
 func agree(got, given any) bool {
 	switch g := got.(type) {
 	case *big.Rat:

@@ -17,7 +17,7 @@ type references struct {
 }
 
 // newReferences returns the references of a schema. It returns an error for a $ref that
-// it cannot resolve to the same schema as the schema library does.
+// it cannot resolve as the schema library does.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {
