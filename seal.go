@@ -96,7 +96,7 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 	return sealing.digestArguments(round)
 }
 
-const errNotItsToken = "the format sealed a token that would not come back to it: " +
+const errNotItsToken = "the format sealed a token that it could not open: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
 // seal returns the token for these claims. It calls the native format directly, so that

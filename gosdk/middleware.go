@@ -188,8 +188,8 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
 		return nil
 	}
-	return p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
-		"a handler that calls elicit.Within returns the result of its Pending at once")
+	return p.refuse(ctx, c.method, "elicit asked a question, but the result of the handler does not ask it: "+
+		"a handler that calls elicit.Within must return the result of its Pending at once")
 }
 
 // isPending reports whether a handler's error is ErrPending, the error for an answer

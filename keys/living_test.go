@@ -168,8 +168,8 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// After Outlast(3 * time.Hour), the file is refused until all tokens of the key a
-				// have expired by the file's dates.
+				// After Outlast(3 * time.Hour), the file is refused until its dates say that all
+				// tokens of the first key have expired.
 				time.Sleep(10 * time.Hour)
 				write(t, path, []byte(rotation))
 				if err := f.Reload(); err != nil {

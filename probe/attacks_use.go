@@ -18,7 +18,7 @@ var useAttacks = []Attack{
 		AtMost: 2 + tries(2), Honest: 2, needs: needState | needUsers, early: true, try: otherUsers,
 	},
 	{
-		ID: "used-again", Title: "The state after the call was completed, and eight times at once", Severity: Medium, Section: once,
+		ID: "used-again", Title: "A state sent again after its call was completed, and sent eight times at once", Severity: Medium, Section: once,
 		Means:  "A state works until it expires, or as often as it comes at the same moment. Where an effect must happen once, a replay repeats it.",
 		Fix:    "Where it matters, remember used states until they expire, in a store that all replicas share. Look up and record in one step.",
 		AtMost: 48, Honest: 5, needs: needState, try: usedAgain,

@@ -37,7 +37,7 @@ func askConfirm(ask *elicit.Asker) error {
 	return err
 }
 
-const notReturned = "elicit asks, but the handler returned a result that does not"
+const notReturned = "elicit asked a question, but the result of the handler does not ask it"
 
 // TestAPendingResultThatIsTakenButNotReturnedFailsTheCall checks that a call fails if its handler
 // gets the result of a Pending, but returns another result: the user was not asked.

@@ -102,9 +102,9 @@ func (s *shop) check(t *testing.T, got, want string, messages ...string) {
 
 const onceCameAfter = "Once computed the value total after its answer was read"
 
-// TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain checks that if a question is asked
-// again, the questions that came after its answer are asked again too. The new answer may be
-// different.
+// TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain rewords a question after
+// its answer was read. All questions that were asked after that answer must be asked again too,
+// because the new answer may be different.
 func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}

@@ -423,7 +423,7 @@ func TestWhatJSONCarriesPasses(t *testing.T) {
 }
 
 // TestANumberThatAFloat64ChangesIsRefusedInAnAny tries numbers that no float64 can hold exactly.
-// encoding/json reads every number in an any back as a float64, whatever its type was.
+// encoding/json decodes every number in an any into a float64, whatever type it had before.
 func TestANumberThatAFloat64ChangesIsRefusedInAnAny(t *testing.T) {
 	const odd = 1<<53 + 1
 	large := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 70), big.NewInt(1))

@@ -109,9 +109,9 @@ func FuzzEpoch(f *testing.F) {
 	})
 }
 
-// FuzzReport makes reports from what a server may say about itself. If a report passes the
-// check, the server must have sent the lines that identify it. An epoch that is made from
-// the report must match the server.
+// FuzzReport makes reports from what a server may say about itself. If a report is
+// accepted, it must have the lines that identify the server, and an epoch that is made from the
+// report must match the server.
 func FuzzReport(f *testing.F) {
 	whole := "# Server\r\nrun_id:" + someID + "\r\nrole:master\r\nmaster_replid:" + someID + "\r\nmaxmemory_policy:noeviction\r\nevicted_keys:3\r\n" +
 		"connected_slaves:0\r\nrepl_backlog_active:0\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"

@@ -64,8 +64,8 @@ type Call struct {
 
 // withinRun identifies one run of a handler. For older clients, the SDK runs the handler
 // twice in a round, and only the state and the answers in the request tell the two runs
-// apart. The handler may pass a copy of its request to Within, so two runs are
-// not told apart by the addresses of their requests.
+// apart. The addresses of their requests do not, because the handler may
+// pass a copy of its request to Within.
 type withinRun struct {
 	req     mcp.Request
 	round   *mcpseal.Round
