@@ -275,8 +275,8 @@ func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	}
 }
 
-// serveUsers serves over HTTP, and returns the URL. It sets the two methods of the parameter
-// users: one for calls, one for sessions.
+// serveUsers serves over HTTP, and returns the URL. One method of gosdk.Users names the user of a
+// call, and another the user of a session; serveUsers sets both.
 func serveUsers(t *testing.T, b *book, users gosdk.Users, anonymous bool) string {
 	t.Helper()
 	server := newServer()

@@ -128,10 +128,10 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 //
 // mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
 // client sent, and Params.Arguments, decoded from it. A hook, and middleware that was added
-// before Protect, may change either form. The token is then bound to both forms as the
-// handler gets them, so the change must be the same in every round. Together the two forms
-// may have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a
-// typed handler reads RawArguments, so a change of Arguments alone does not reach it.
+// before Protect, may change either form. If the two forms then differ, the token is bound to
+// both. So the change must be the same in every round, and both forms together may have at
+// most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed handler
+// reads RawArguments, so a change of Arguments alone does not reach it.
 //
 // mcp-go chooses the handler of a call before middleware runs. So middleware that was added
 // before Protect must not change the name of a tool or prompt: the token would be bound to

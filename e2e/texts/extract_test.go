@@ -382,7 +382,7 @@ func (c *code) assigned(name string, f *function) {
 	})
 }
 
-// The method arguments finds the texts that callers pass to one parameter of f, given by its index.
+// arguments finds the texts that the callers of f pass as its argument with this index.
 func (c *code) arguments(f *function, index int) {
 	type parameter struct {
 		f     *function

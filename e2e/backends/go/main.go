@@ -172,7 +172,7 @@ func play(r round) reply {
 		}
 		return reply{questions: mcp.InputRequestMap{"user_context": form("What context should the prompt use?", "context", "string")}}
 	}
-	// The last lines are for request_state, tampered_state and the resource.
+	// What follows serves request_state, tampered_state and the resource.
 	if ok, answered := r.form("confirm", "ok").(bool); answered && r.value != "" {
 		return reply{text: fmt.Sprintf("state-ok: %s, %t", r.value, ok)}
 	}
