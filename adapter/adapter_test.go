@@ -250,3 +250,20 @@ func TestATokenPinsTheWordingOfAllItsQuestionsOrOfNone(t *testing.T) {
 		}
 	}
 }
+
+// TestALoggerMayListTheTools has a logger that lists the tools, as a log handler that calls the server
+// does. Page must not hold its lock while it logs.
+func TestALoggerMayListTheTools(t *testing.T) {
+	var u adapter.Unlisted
+	u.Expect("Options.Unsolicited", []string{"misspelt"})
+	none := func(func(string) bool) {}
+	warned := 0
+	u.Page(t.Context(), 0, true, none, func() *slog.Logger {
+		warned++
+		u.Page(t.Context(), 0, true, none, func() *slog.Logger { t.Error("a second warning"); return slog.Default() })
+		return slog.New(slog.DiscardHandler)
+	})
+	if warned != 1 {
+		t.Errorf("%d warnings", warned)
+	}
+}

@@ -34,10 +34,18 @@ func (u *Unlisted) Expect(option string, tools []string) {
 // Another replica may have served some of the pages. So Page warns only if it has seen
 // all pages, from number 0 to the last. Call Page for each result of tools/list.
 func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.Seq[string], logger func() *slog.Logger) {
+	for tool, option := range u.missing(number, last, tools) {
+		logger().WarnContext(ctx, "mcpseal: an option names a tool that the server did not list for this user: check its spelling", "option", option, "tool", tool)
+	}
+}
+
+// missing returns the tools to warn about. Page writes the warnings without holding the lock,
+// because the logger may itself list the tools.
+func (u *Unlisted) missing(number int, last bool, tools iter.Seq[string]) map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.names == nil {
-		return
+		return nil
 	}
 	for tool := range tools {
 		delete(u.names, tool)
@@ -46,10 +54,9 @@ func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.S
 		u.pages++
 	}
 	if !last || number >= u.pages {
-		return
+		return nil
 	}
-	for tool, option := range u.names {
-		logger().WarnContext(ctx, "mcpseal: an option names a tool that the server did not list for this user: check its spelling", "option", option, "tool", tool)
-	}
+	missing := u.names
 	u.names = nil
+	return missing
 }

@@ -2,49 +2,69 @@ package mcpgo
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
 	"unicode/utf8"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // A call of a tool has its arguments in two forms: RawArguments is the JSON that the client
 // sent, and Arguments is the value that mcp-go decoded from it. A hook, or middleware that was
 // added before Protect, may change one form or both, and the handler may read either. The
-// adapter changes neither form. It binds the token to both, so in every round the handler gets
-// the same arguments, whichever form it reads.
+// adapter changes neither form. It binds the token to what the client sent and to both forms.
+// So in every round the client sends the same arguments, and the handler gets the same,
+// whichever form it reads.
 
-// boundText returns the text that the token of a call is bound to. If Arguments is what
-// RawArguments decodes to, this is RawArguments. Otherwise it is an array of both forms. The
-// protocol allows only objects as arguments, and wrapArray changes an array that a client
-// sends all the same, so no other arguments have the text of this array.
-func boundText(params *mcp.CallToolParams) []byte {
-	text := params.RawArguments
+// boundText returns the text that the token of a call is bound to. If nobody has changed the
+// arguments that the client sent, this is RawArguments. Otherwise it is an array of what the
+// client sent and of both forms. The protocol allows only objects as arguments, and wrapArray
+// changes an array that a client sends all the same, so no other arguments have the text of this
+// array. No token can be bound to a text that is longer than the limit.
+func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
+	text := []byte(params.RawArguments)
+	if max(len(sent), len(text)) > limit {
+		return []byte(notJSON)
+	}
 	var decoded any
 	if len(text) > 0 && json.Unmarshal(text, &decoded) != nil {
 		return []byte(notJSON)
 	}
-	if equalJSON(params.Arguments, decoded) {
+	if equalJSON(orEmpty(params.Arguments), orEmpty(decoded)) && exactjson.Same(sent, text) {
 		return wrapArray(text)
 	}
-	// No arguments mean the same as {}, but null or nothing in an array does not.
-	other := []byte("{}")
-	if decoded == nil {
-		text = other
+	if len(text) == 0 {
+		text = []byte("null") // here a typed handler reads Arguments, so this must not mean the same as {}
+	} else if decoded == nil {
+		text = []byte("{}") // null means the same as {}, but not in an array
 	}
-	if params.Arguments != nil {
-		other = jsonOf(params.Arguments)
+	if len(sent) == 0 || string(bytes.TrimSpace(sent)) == "null" {
+		sent = []byte("{}")
 	}
-	return slices.Concat([]byte("["), text, []byte(","), other, []byte("]"))
+	return slices.Concat([]byte("["), sent, []byte(","), text, []byte(","), jsonOf(orEmpty(params.Arguments)), []byte("]"))
+}
+
+// orEmpty returns an empty map in place of arguments that are nil or empty.
+func orEmpty(arguments any) any {
+	if members, ok := arguments.(map[string]any); arguments == nil || ok && len(members) == 0 {
+		return map[string]any{}
+	}
+	return arguments
 }
 
 // wrapArray puts a text that is an array into another array, and returns any other text
-// unchanged. The outer array has one item, and the array that boundText makes has two.
+// unchanged. The outer array has one item, and the array that boundText makes has three.
 func wrapArray(text []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return text
@@ -52,12 +72,57 @@ func wrapArray(text []byte) []byte {
 	return slices.Concat([]byte("["), text, []byte("]"))
 }
 
+// arrivals has what clients have sent, for calls whose arguments hooks or outer middleware may
+// change before our middleware runs. The key is the RequestProtocolInfo of a request: mcp-go makes
+// one for every request, and every context of the request has it. An entry is removed when its
+// RequestProtocolInfo is garbage-collected.
+var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to the JSON of the arguments
+
+// recordArrival remembers the arguments of a call before other hooks see them.
+func recordArrival(ctx context.Context, _ any, _ mcp.MCPMethod, message any) {
+	req, ok := message.(*mcp.CallToolRequest)
+	info := server.RequestProtocolInfoFromContext(ctx)
+	if i := installed(ctx); !ok || info == nil || i == nil || !i.mayChange() {
+		return
+	}
+	key := weak.Make(info)
+	if _, known := arrivals.LoadOrStore(key, bytes.Clone(req.Params.RawArguments)); !known { // a hook of the author may call this one again
+		runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
+	}
+}
+
+// forgetArrival forgets the arguments of a call that runs as a task. No token is bound to them,
+// because such a call cannot ask, and mcp-go keeps the context of a task for as long as the
+// client wants.
+func forgetArrival(ctx context.Context) {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
+		arrivals.Delete(weak.Make(info))
+	}
+}
+
+// boundTo returns the text that the token of a call is bound to. If middleware passes on a context
+// in which nothing tells what the client sent, no token can be bound to the text.
+func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) []byte {
+	if !i.mayChange() {
+		return wrapArray(params.RawArguments)
+	}
+	info := server.RequestProtocolInfoFromContext(ctx)
+	if info == nil {
+		return []byte(notJSON)
+	}
+	sent, ok := arrivals.Load(weak.Make(info))
+	if !ok {
+		return []byte(notJSON)
+	}
+	return boundText(sent.([]byte), params, i.policy.MaxArguments)
+}
+
 // mayChange reports whether a hook of the author, or middleware that was added before Protect,
-// may have changed the arguments of a call. Our middleware then compares the two forms. Ours is
-// one of the hooks that run before a call, so a second one is the author's.
+// may change the arguments of a call before our middleware runs. Each of the two lists of hooks
+// has one hook of ours, so a second one is the author's.
 func (i *installation) mayChange() bool {
 	h := i.hooks.Value()
-	return i.outer || h != nil && (len(h.OnBeforeAny) > 0 || len(h.OnBeforeCallTool) > 1)
+	return i.outer || h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
 // hasMiddleware reports whether a server already has middleware for tools. mcp-go has no
@@ -92,7 +157,7 @@ func equalJSON(value, decoded any) bool {
 		return ok && v == d
 	case float64:
 		v, ok := value.(float64)
-		return ok && v == d
+		return ok && v == d && math.Signbit(v) == math.Signbit(d)
 	case bool:
 		v, ok := value.(bool)
 		return ok && v == d
@@ -105,27 +170,33 @@ func equalJSON(value, decoded any) bool {
 const notJSON = "!"
 
 // jsonOf returns the JSON of a value. It returns notJSON if the value cannot be written as
-// JSON, or if two different values could have this JSON, because json.Marshal replaces text
+// JSON, or if two different values could have this JSON, because encoding/json replaces text
 // that is not UTF-8 with U+FFFD.
 func jsonOf(value any) (text []byte) {
 	if mcpseal.Guard(func() (err error) {
-		text, err = json.Marshal(value)
+		var written bytes.Buffer
+		encoder := json.NewEncoder(&written)
+		encoder.SetEscapeHTML(false) // an escape takes six bytes, which would count against the limit
+		err = encoder.Encode(value)
+		if text = bytes.TrimSuffix(written.Bytes(), []byte("\n")); err == nil && hasReplacement(text) && !isUTF8(value) {
+			err = errors.New("not UTF-8")
+		}
 		return err
-	}) != nil || hasReplacement(text) && !isUTF8(value) {
+	}) != nil {
 		return []byte(notJSON)
 	}
 	return text
 }
 
 // hasReplacement reports whether a JSON text contains U+FFFD. Depending on GOEXPERIMENT,
-// json.Marshal writes the character itself or its escape.
+// encoding/json writes the character itself or its escape.
 func hasReplacement(text []byte) bool {
 	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
 }
 
-// isUTF8 reports whether all text in a value is UTF-8. In a type that encoding/json does not
-// decode into an any, it cannot tell: then it returns false if the JSON of this part contains
-// U+FFFD. The value is not cyclic, because json.Marshal has written it.
+// isUTF8 reports whether all text in a value is UTF-8. In other types than []string and those
+// that encoding/json decodes into an any, it cannot tell: then it returns false if the JSON of this part contains
+// U+FFFD. The value is not cyclic, because encoding/json has written it.
 func isUTF8(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -139,6 +210,8 @@ func isUTF8(value any) bool {
 		return true
 	case []any:
 		return !slices.ContainsFunc(v, func(item any) bool { return !isUTF8(item) })
+	case []string:
+		return !slices.ContainsFunc(v, func(item string) bool { return !utf8.ValidString(item) })
 	}
 	text, err := json.Marshal(value)
 	return err == nil && !hasReplacement(text)

@@ -3,8 +3,10 @@ package mcpgo_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -216,6 +218,109 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	}
 }
 
+// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem has a hook that changes Arguments alone. A typed
+// handler reads the change only if the client sent no arguments at all. So a token for a call
+// without arguments must not open with {}, and the other way round.
+func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
+	srv := protected(t, new(log), asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.Arguments = map[string]any{"tenant": "own"}
+	}))
+	alice, spellings := as(t.Context(), "alice"), []string{``, `,"arguments":{}`, `,"arguments":null`}
+	for _, first := range spellings {
+		asked := send(alice, t, srv, "tools/call", `"name":"ask"`+first)
+		for _, second := range spellings {
+			r := send(alice, t, srv, "tools/call", `"name":"ask"`+second+`,"requestState":`+quote(asked.Result.RequestState))
+			if same := (first == "") == (second == ""); !same {
+				isRejected(t, r)
+			} else if r.Error != nil {
+				t.Errorf("asked with %q, then %q: %s", first, second, r.raw)
+			}
+		}
+	}
+}
+
+// TestOuterMiddlewareMayTryACallAgain has a handler that changes its arguments before it fails. When
+// middleware from before Protect tries the call again, the arguments must be as they arrived.
+func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
+	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if result, err := next(ctx, req); err == nil {
+				return result, nil
+			}
+			return next(ctx, req)
+		}
+	}))
+	runs := 0
+	srv.AddTool(mcp.NewTool("busy"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		delete(req.GetArguments(), "dry")
+		if runs++; runs == 1 {
+			return nil, errors.New("busy")
+		}
+		if req.Params.RequestState == "" {
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	alice := as(t.Context(), "alice")
+	asked := send(alice, t, srv, "tools/call", `"name":"busy","arguments":{"dry":true}`)
+	if r := send(alice, t, srv, "tools/call", `"name":"busy","arguments":{"dry":true},"requestState":`+quote(asked.Result.RequestState)); r.text() != "done" {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// TestATokenIsBoundToAnArgumentThatIsTakenOut moves an argument of the client into the context or a
+// header, and takes it out of both forms. The handler gets it there, so the token must be bound to it.
+func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
+	takeOut := func(req *mcp.CallToolRequest) any {
+		args := maps.Clone(req.GetArguments())
+		project := args["project"]
+		delete(args, "project")
+		req.Params.Arguments, req.Params.RawArguments = args, nil
+		return project
+	}
+	outer := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return next(context.WithValue(ctx, envKey{}, takeOut(&req)), req)
+		}
+	})
+	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Header = http.Header{"Project": {fmt.Sprint(takeOut(req))}}
+	})
+	for where, option := range map[string]server.ServerOption{"middleware": outer, "a hook": hook} {
+		srv, alice := protected(t, new(log), option), as(t.Context(), "alice")
+		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"project":"sandbox"}`)
+		retry := func(project string) reply {
+			return send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"project":`+quote(project)+`},"requestState":`+quote(asked.Result.RequestState))
+		}
+		isRejected(t, retry("production"))
+		if r := retry("sandbox"); r.Error != nil {
+			t.Errorf("%s: %s", where, r.raw)
+		}
+	}
+}
+
+// If middleware passes on a context in which nothing tells what the client sent, no token is bound
+// and none opens.
+func TestNoTokenIsBoundIfNothingTellsWhatArrived(t *testing.T) {
+	forgets := false
+	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if info := *server.RequestProtocolInfoFromContext(ctx); forgets {
+				ctx = server.WithRequestProtocolInfo(ctx, &info)
+			}
+			return next(ctx, req)
+		}
+	}))
+	alice := as(t.Context(), "alice")
+	asked := token(alice, t, srv)
+	forgets = true
+	isRejected(t, retry(alice, t, srv, asked))
+	isInvalid(t, "a question", send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`))
+	if r := send(alice, t, srv, "tools/call", `"name":"echo","arguments":{"x":1}`); r.Error != nil {
+		t.Errorf("a tool that does not ask: %s", r.raw)
+	}
+}
+
 // A hook may put a Go value into the arguments that cannot be written as JSON. No token can be
 // bound to it, but a tool that does not ask gets it.
 func TestNoTokenIsBoundToArgumentsWithoutJSON(t *testing.T) {
@@ -418,6 +523,9 @@ func TestTheSpellingOfArgumentsDoesNotDecideWhatATokenIsBoundTo(t *testing.T) {
 				for j, others := range spellings {
 					for _, arguments := range others {
 						r := send(alice, t, srv, "tools/call", `"name":"ask"`+arguments+`,"requestState":`+quote(asked.Result.RequestState))
+						if how == "sets" && (first[0] == "") != (arguments == "") {
+							continue // see TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem
+						}
 						if accepted := r.Error == nil; accepted != (i == j) {
 							t.Errorf("%s %s: asked with %q, then %q: accepted is %t", place, how, first[0], arguments, accepted)
 						}

@@ -3,8 +3,10 @@ package mcpgo
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,31 +30,37 @@ func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 }
 
 // Servers of other SDKs open the same tokens, and bind them to the object that arrived. So if
-// the two forms of the arguments differ, a token must be bound to a text that is not an object.
-// For each pair of forms, this text must be another one.
-func TestNoOtherArgumentsHaveTheTextOfAPair(t *testing.T) {
+// arguments were changed, a token must be bound to a text that is not an object. For each three of
+// what was sent and the two forms, this text must be another one.
+func TestNoOtherArgumentsHaveTheTextOfChangedOnes(t *testing.T) {
 	texts := []string{
-		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{}]`, `[{},{"a":1}]`, `[{"a":1},{}]`, `[[{},{"a":1}]]`, ` [[]]`, `[[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
+		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{},{}]`, `[{},{},{"a":1}]`, `[{"a":1},{},{}]`, `[[{},{},{"a":1}]]`, ` [[]]`, `[[],[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
 	}
 	seen := make(map[string]string)
-	for _, raw := range texts {
-		for _, decoded := range texts {
-			params := mcp.CallToolParams{RawArguments: json.RawMessage(raw), Arguments: decode(t, decoded)}
-			bound := string(boundText(&params))
-			if differ := raw != decoded; differ && bound[0] != '[' {
-				t.Errorf("%s and %s are bound to %s", raw, decoded, bound)
+	for _, sent := range texts {
+		for _, raw := range texts {
+			for _, decoded := range texts {
+				params := mcp.CallToolParams{RawArguments: json.RawMessage(raw), Arguments: decode(t, decoded)}
+				bound := string(boundText([]byte(sent), &params, 1<<10))
+				readers := raw // of a typed handler
+				if readers == "" {
+					readers = decoded
+				}
+				// No arguments mean the same as {}.
+				sent, readers, decoded, bound := cmp.Or(sent, "{}"), cmp.Or(readers, "{}"), cmp.Or(decoded, "{}"), cmp.Or(bound, "{}")
+				if isSame := sent == readers && sent == decoded; !isSame && bound[0] != '[' {
+					t.Errorf("%s, %s and %s are bound to %s", sent, raw, decoded, bound)
+				}
+				var compact bytes.Buffer
+				if err := json.Compact(&compact, []byte(bound)); err != nil {
+					t.Fatalf("%s, %s and %s: %v", sent, raw, decoded, err)
+				}
+				all := sent + " became " + readers + " and " + decoded
+				if other, ok := seen[compact.String()]; ok && other != all {
+					t.Errorf("%s is bound to %s, as is %s", all, bound, other)
+				}
+				seen[compact.String()] = all
 			}
-			// No arguments mean the same as {}.
-			raw, decoded, bound := cmp.Or(raw, "{}"), cmp.Or(decoded, "{}"), cmp.Or(bound, "{}")
-			var compact bytes.Buffer
-			if err := json.Compact(&compact, []byte(bound)); err != nil {
-				t.Fatalf("%s, %s: %v", raw, decoded, err)
-			}
-			pair := raw + " and " + decoded
-			if other, ok := seen[compact.String()]; ok && other != pair {
-				t.Errorf("%s is bound to %s, as is %s", pair, bound, other)
-			}
-			seen[compact.String()] = pair
 		}
 	}
 }
@@ -65,27 +73,26 @@ func decode(t testing.TB, text string) (value any) {
 	return value
 }
 
-// FuzzBoundText makes two pairs of forms. If a token binds both to the same value, both texts must
-// have the same value, and so must both decoded forms.
+// FuzzBoundText makes two calls with changed arguments. If a token of one is bound to the same value as a
+// token of the other, both clients must have sent the same, and both handlers must get the same.
 func FuzzBoundText(f *testing.F) {
-	b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, raw, decoded, otherRaw, otherDecoded string) {
+	b := newBoundary(f)
+	f.Fuzz(func(t *testing.T, sent, raw, decoded, otherSent, otherRaw, otherDecoded string) {
 		one := mcp.CallToolParams{RawArguments: json.RawMessage(raw), Arguments: decode(t, decoded)}
 		other := mcp.CallToolParams{RawArguments: json.RawMessage(otherRaw), Arguments: decode(t, otherDecoded)}
-		if !opensFor(t, b, boundText(&one), boundText(&other)) {
+		if !opensFor(t, b, boundText([]byte(sent), &one, 1<<20), boundText([]byte(otherSent), &other, 1<<20)) {
 			return
 		}
-		orEmptyMap := func(value any) any {
-			if value == nil {
-				return map[string]any{}
+		typed := func(params mcp.CallToolParams) (value any) { // what a typed handler reads
+			request := mcp.CallToolRequest{Params: params}
+			if request.BindArguments(&value) != nil {
+				t.Skip("a typed handler reads nothing")
 			}
 			return value
 		}
-		if !opensFor(t, b, []byte(raw), []byte(otherRaw)) || !reflect.DeepEqual(orEmptyMap(one.Arguments), orEmptyMap(other.Arguments)) {
-			t.Errorf("%s and %v are bound to %s, as are %s and %v", raw, one.Arguments, boundText(&one), otherRaw, other.Arguments)
+		if !opensFor(t, b, []byte(sent), []byte(otherSent)) || !reflect.DeepEqual(orEmpty(typed(one)), orEmpty(typed(other))) ||
+			!opensFor(t, b, []byte(raw), []byte(otherRaw)) || !reflect.DeepEqual(orEmpty(one.Arguments), orEmpty(other.Arguments)) {
+			t.Errorf("%s and %v are bound to %s, as are %s and %v", raw, one.Arguments, boundText([]byte(sent), &one, 1<<20), otherRaw, other.Arguments)
 		}
 	})
 }
@@ -105,4 +112,61 @@ func opensFor(t *testing.T, b *mcpseal.Boundary, sealed, opened []byte) bool {
 	request.Arguments = opened
 	_, err = b.Open(t.Context(), request, token)
 	return err == nil
+}
+
+// Nothing tells when a call is over, for example if its handler panics. So its arguments are
+// forgotten when its protocol information is garbage-collected.
+func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
+	b := newBoundary(t)
+	before, held := arrivalsHeld(), 0
+	hooks := new(server.Hooks)
+	hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { held = max(held, arrivalsHeld()) })
+	srv := server.NewMCPServer("test", "1", server.WithHooks(hooks))
+	Protect(srv, b, &Options{AllowAnonymous: true})
+	srv.AddTool(mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("over") })
+	for range 100 {
+		srv.HandleMessage(t.Context(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}`))
+	}
+	if held <= before {
+		t.Fatal("nothing was remembered")
+	}
+	for range 100 {
+		if runtime.GC(); arrivalsHeld() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d of 100 are held for ever", arrivalsHeld()-before)
+}
+
+// mcp-go keeps the context of a task for as long as the client wants. So the arguments of a task
+// must be forgotten before it runs.
+func TestTheArgumentsOfATaskAreForgotten(t *testing.T) {
+	before, held := arrivalsHeld(), 0
+	srv := server.NewMCPServer("test", "1", server.WithRecovery(), server.WithTaskCapabilities(true, true, true))
+	Protect(srv, newBoundary(t), &Options{AllowAnonymous: true})
+	ran := make(chan struct{})
+	srv.AddTool(mcp.NewTool("t", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		held = arrivalsHeld()
+		close(ran)
+		return mcp.NewToolResultText("done"), nil
+	})
+	srv.HandleMessage(t.Context(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{},"arguments":{"a":1}}}`))
+	if <-ran; held > before {
+		t.Errorf("%d are held", held-before)
+	}
+}
+
+func arrivalsHeld() (n int) {
+	arrivals.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+func newBoundary(t testing.TB) *mcpseal.Boundary {
+	t.Helper()
+	b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

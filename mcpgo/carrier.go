@@ -21,9 +21,9 @@ type call struct {
 	answers        mcp.InputResponses
 	task           bool // true if the call runs as a task: see decideTask
 
-	older bool // true if the client's protocol revision has no multi round-trip requests
-	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
-	// older client, and then call the handler again with the same arguments.
+	// copies is true if the handler must get a copy of the arguments, because it may be called
+	// again with the same arguments: by mcp-go, after it has asked an older client, or by
+	// middleware from before Protect.
 	copies   bool
 	declared adapter.Capabilities // what the client could answer when the call arrived; an older client may declare more during the call
 	state    string               // the state in plaintext, for the handler
@@ -94,8 +94,8 @@ func (c *call) copyArguments(limit int) (kept *adapter.Arguments) {
 	return kept
 }
 
-// copyJSON returns a deep copy of a value that was decoded from JSON. Values of other types,
-// which a hook or middleware of the author may have put into it, are not copied.
+// copyJSON returns a deep copy of a value that was decoded from JSON. A hook or middleware of the
+// author may have put values of other types into it: of these, only a []string is copied.
 func copyJSON(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -110,6 +110,8 @@ func copyJSON(value any) any {
 			v[i] = copyJSON(item)
 		}
 		return v
+	case []string:
+		return slices.Clone(v)
 	}
 	return value
 }

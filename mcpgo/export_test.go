@@ -1,9 +1,7 @@
 package mcpgo
 
-// ForgetSharedStdio forgets that two connections have shared the stdio session. Older clients
-// over stdio are then asked again.
+// ForgetSharedStdio forgets the stdio sessions that have begun. Older clients over stdio are then
+// asked again.
 func ForgetSharedStdio() {
-	stdioServers.mu.Lock()
-	defer stdioServers.mu.Unlock()
-	stdioServers.begun, stdioServers.latest, stdioServers.shared = nil, nil, false
+	stdioSessions.Store(0)
 }

@@ -29,6 +29,7 @@ type installation struct {
 	hooks  weak.Pointer[server.Hooks]
 	places *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
 	outer  bool                        // true if the server had middleware for tools before it was protected
+	paged  pagedTools
 }
 
 var (
@@ -68,8 +69,8 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	addOurs(h)
 	clip(h) // a copy that is made later must not share spare capacity either
 	places := &hookPlaces{
-		request:  len(h.OnRequestInitialization) - 1,
-		sessions: [...]int{len(h.OnRegisterSession) - 1, len(h.OnUnregisterSession) - 1},
+		request: len(h.OnRequestInitialization) - 1,
+		session: len(h.OnRegisterSession) - 1,
 		lists: [...]int{
 			len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
 		},
@@ -80,7 +81,8 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 }
 
 func addOurs(h *server.Hooks) {
-	h.AddBeforeCallTool(decideTask)
+	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
+	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && isUnsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
@@ -98,7 +100,6 @@ func addOurs(h *server.Hooks) {
 	})
 	addListHooks(h)
 	h.AddOnRegisterSession(stdioBegins)
-	h.AddOnUnregisterSession(stdioEnds)
 	h.AddOnRequestInitialization(beforeRequest)
 }
 
@@ -151,7 +152,6 @@ func clip(h *server.Hooks) {
 
 // beforeRequest refuses every request if our hooks were changed.
 func beforeRequest(ctx context.Context, _, _ any) error {
-	countRequest(ctx)
 	i := installed(ctx)
 	if i == nil {
 		return nil
@@ -168,10 +168,10 @@ const hooksChanged = "a hook was added after Protect, or one of Protect was remo
 // hookPlaces has the places of our hooks among the hooks of a server, and the addresses
 // of their code.
 type hookPlaces struct {
-	request  int    // the place among the hooks for whole requests
-	sessions [2]int // the places among the hooks for sessions that begin, and for those that end
-	lists    [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
-	code     [17]uintptr
+	request int    // the place among the hooks for whole requests
+	session int    // the place among the hooks for sessions that begin
+	lists   [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
+	code    [17]uintptr
 }
 
 // intact reports whether our hooks are still at the places where they were added.
@@ -179,13 +179,14 @@ func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code
 
 // codeIn returns the addresses of the hooks at the places where ours must be. Our hook
 // must be the last of the hooks that can change a result. It must also be the last of the
-// hooks that run before a call, because a later one could turn the call into a task. Other
+// hooks that run before a call, because a later one could turn the call into a task. It must be
+// the first of the hooks that run before any request, because another one may change what arrived. Other
 // hooks for whole requests, for sessions, and before a list may follow ours, so p says where
 // ours are.
 func (p *hookPlaces) codeIn(h *server.Hooks) [17]uintptr {
 	return [...]uintptr{
-		codeAt(h.OnRequestInitialization, p.request),
-		codeAt(h.OnRegisterSession, p.sessions[0]), codeAt(h.OnUnregisterSession, p.sessions[1]),
+		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
+		codeAt(h.OnRegisterSession, p.session),
 		codeAt(h.OnBeforeListTools, p.lists[0]), codeAt(h.OnBeforeListPrompts, p.lists[1]), codeAt(h.OnBeforeListResources, p.lists[2]),
 		codeAt(h.OnBeforeListResourceTemplates, p.lists[3]), codeAt(h.OnBeforeListTasks, p.lists[4]),
 		codeAt(h.OnBeforeCallTool, len(h.OnBeforeCallTool)-1),
@@ -232,13 +233,22 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
+// beforeCall decides what mcp-go must not decide before our middleware runs.
+func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+	if i := installed(ctx); i != nil {
+		if i.decideTask(ctx, req); req.Params.Task != nil {
+			forgetArrival(ctx)
+		}
+		i.refuseLong(ctx, req)
+	}
+}
+
 // decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil, so that
 // mcp-go cannot decide otherwise: before mcp-go looks for the tool, another tool may take its
 // place. If the call runs as a task, decideTask removes its state and its answers: mcp-go calls
 // the handlers of task tools without any middleware, so nothing would check them.
-func decideTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-	i := installed(ctx)
-	if i == nil || req.Params.Task == nil {
+func (i *installation) decideTask(ctx context.Context, req *mcp.CallToolRequest) {
+	if req.Params.Task == nil {
 		return
 	}
 	if !supportsTasks(ctx, req.Params.Name) {

@@ -3,6 +3,7 @@ package mcpgo
 import (
 	"context"
 	"encoding/base64"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -16,11 +17,11 @@ import (
 // another hook seals the cursor of the next page.
 func addListHooks(h *server.Hooks) {
 	h.AddBeforeListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest) {
-		openList(ctx, mcp.MethodToolsList, req, &req.Params.Cursor)
+		openList(ctx, mcp.MethodToolsList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
-			number := i.sealList(ctx, mcp.MethodToolsList, req, &r.NextCursor)
+			number := i.sealList(ctx, mcp.MethodToolsList, weak.Make(req), &r.NextCursor)
 			if i.lists == nil && req.Params.Cursor != "" {
 				return // without sealed cursors, nobody knows which page this is: the client may have made the cursor up
 			}
@@ -28,28 +29,28 @@ func addListHooks(h *server.Hooks) {
 		}
 	})
 	h.AddBeforeListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest) {
-		openList(ctx, mcp.MethodPromptsList, req, &req.Params.Cursor)
+		openList(ctx, mcp.MethodPromptsList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
-		sealList(ctx, mcp.MethodPromptsList, req, &r.NextCursor)
+		sealList(ctx, mcp.MethodPromptsList, weak.Make(req), &r.NextCursor)
 	})
 	h.AddBeforeListResources(func(ctx context.Context, _ any, req *mcp.ListResourcesRequest) {
-		openList(ctx, mcp.MethodResourcesList, req, &req.Params.Cursor)
+		openList(ctx, mcp.MethodResourcesList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListResources(func(ctx context.Context, _ any, req *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
-		sealList(ctx, mcp.MethodResourcesList, req, &r.NextCursor)
+		sealList(ctx, mcp.MethodResourcesList, weak.Make(req), &r.NextCursor)
 	})
 	h.AddBeforeListResourceTemplates(func(ctx context.Context, _ any, req *mcp.ListResourceTemplatesRequest) {
-		openList(ctx, mcp.MethodResourcesTemplatesList, req, &req.Params.Cursor)
+		openList(ctx, mcp.MethodResourcesTemplatesList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListResourceTemplates(func(ctx context.Context, _ any, req *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
-		sealList(ctx, mcp.MethodResourcesTemplatesList, req, &r.NextCursor)
+		sealList(ctx, mcp.MethodResourcesTemplatesList, weak.Make(req), &r.NextCursor)
 	})
 	h.AddBeforeListTasks(func(ctx context.Context, _ any, req *mcp.ListTasksRequest) {
-		openList(ctx, mcp.MethodTasksList, req, &req.Params.Cursor)
+		openList(ctx, mcp.MethodTasksList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListTasks(func(ctx context.Context, _ any, req *mcp.ListTasksRequest, r *mcp.ListTasksResult) {
-		sealList(ctx, mcp.MethodTasksList, req, &r.NextCursor)
+		sealList(ctx, mcp.MethodTasksList, weak.Make(req), &r.NextCursor)
 	})
 }
 
@@ -66,7 +67,7 @@ const (
 
 // openList opens the client's cursor in *text, and replaces it with the mcp-go cursor that
 // was sealed in it. It replaces a rejected cursor with a cursor that mcp-go refuses.
-func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Cursor) {
+func openList(ctx context.Context, method mcp.MCPMethod, request any, text *mcp.Cursor) {
 	i := installed(ctx)
 	if i == nil {
 		return
@@ -91,21 +92,21 @@ func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Curs
 		return
 	}
 	*text = mcp.Cursor(page.Position())
-	i.pages.put(req, &page)
+	i.pages.put(request, &page)
 }
 
 // sealList replaces *next, mcp-go's cursor of the next page, with a sealed cursor. If *next
 // is empty, there is no next page, and *next stays empty.
-func sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) {
+func sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if i := installed(ctx); i != nil {
-		i.sealList(ctx, method, req, next)
+		i.sealList(ctx, method, request, next)
 	}
 }
 
 // The method sealList does the work of the function sealList. It returns the number of the
 // page. The number is 0 for the first page, and also if nobody knows the number: if cursors
 // are not sealed, or if our hooks were changed.
-func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) int {
+func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) int {
 	if !i.intact(ctx) && *next != "" { // beforeRequest and openList did not run, so nobody has checked the cursor of this page
 		i.refuse(ctx, string(method), hooksChanged)
 		*next = unusableCursor
@@ -114,7 +115,7 @@ func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, req a
 	if i.lists == nil {
 		return 0
 	}
-	page, ok := i.pages.take(req)
+	page, ok := i.pages.take(request)
 	number := 0
 	if ok {
 		number = page.Number()

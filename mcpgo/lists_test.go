@@ -3,8 +3,10 @@ package mcpgo_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -117,4 +119,25 @@ func TestPlainListsStayPlainAndSaySo(t *testing.T) {
 		t.Errorf("got %s", r.raw)
 	}
 	has(t, l, "Options.PlainLists")
+}
+
+// TestAListThatFailsIsForgotten has a tool filter that panics after our hook has opened the cursor.
+// The request, which may be long, must not stay in memory.
+func TestAListThatFailsIsForgotten(t *testing.T) {
+	fail := false
+	srv := protected(t, new(log), server.WithPaginationLimit(1), server.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool {
+		if fail {
+			panic("over")
+		}
+		return tools
+	}))
+	var request weak.Pointer[mcp.ListToolsRequest]
+	srv.GetHooks().AddBeforeListTools(func(_ context.Context, _ any, r *mcp.ListToolsRequest) { request = weak.Make(r) })
+	alice := as(t.Context(), "alice")
+	first := send(alice, t, srv, "tools/list", "")
+	if fail = true; panicOf(func() { send(alice, t, srv, "tools/list", `"cursor":`+quote(first.Result.NextCursor)) }) != "over" {
+		t.Fatal("the filter did not panic")
+	}
+	isForgotten(t, "the request", request)
+	runtime.KeepAlive(srv)
 }

@@ -19,9 +19,7 @@ import (
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
-		if c.arguments = wrapArray(req.Params.RawArguments); i.mayChange() && len(c.arguments) <= i.policy.MaxArguments {
-			c.arguments = boundText(&req.Params)
-		}
+		c.arguments = i.boundTo(ctx, &req.Params)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -114,14 +112,17 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, wireError(err)
 	}
-	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	if len(c.answers) > 0 && sharesStdio(ctx) { // another client may have answered
 		return none, i.refuse(ctx, c.method, stdioShared)
 	}
 	c.declared = declaredBy(ctx)
 	// If no token can be sealed for the arguments, mcp-go does not ask, and they need no copy.
 	// So a value that cannot be written as JSON is never copied: it may contain itself.
-	if c.older && c.declared != (adapter.Capabilities{}) {
+	older := !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	if older && c.token != "" && of.Round.First() {
+		return none, rejectedError{} // Config.AskAgain is not for a client that has answered already: mcp-go would ask it again and again
+	}
+	if i.outer || older && c.declared != (adapter.Capabilities{}) {
 		c.copies = len(c.arguments) <= i.policy.MaxArguments && (len(c.arguments) == 0 || json.Valid(c.arguments))
 	}
 	// If PinsWording returns true, gosdk/elicit wrote the state, on a server of the official

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
@@ -298,4 +300,34 @@ func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// slowOlder is the session of an older client that answers after an hour.
+type slowOlder struct {
+	fakeOlder
+	asked *int
+}
+
+func (s slowOlder) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	*s.asked++
+	time.Sleep(time.Hour)
+	return s.fakeOlder.RequestElicitation(ctx, r)
+}
+
+// TestAnOlderClientThatAnswersLateIsNotAskedAgain has a client whose answer comes after its token has
+// expired. With AskAgain, mcp-go would ask it ten times.
+func TestAnOlderClientThatAnswersLateIsNotAskedAgain(t *testing.T) {
+	for _, again := range []mcpseal.AskAgain{mcpseal.AskAgainIfExpired, mcpseal.AskAgainAlways} {
+		synctest.Test(t, func(t *testing.T) {
+			l, asked := new(log), 0
+			srv := server.NewMCPServer("test", "1", server.WithElicitation())
+			mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) { c.AskAgain = again }), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+			addHandlers(srv)
+			ctx := srv.WithContext(as(t.Context(), "alice"), slowOlder{asked: &asked})
+			r := message(ctx, t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)
+			if isRejected(t, r); asked != 1 {
+				t.Errorf("the client was asked %d times", asked)
+			}
+		})
+	}
 }

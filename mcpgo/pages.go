@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -58,7 +59,8 @@ type PageOptions = adapter.PageOptions
 // If a hook or middleware changes the arguments, it must change Params.Arguments and
 // Params.RawArguments in the same way, or change Arguments and remove RawArguments.
 // Otherwise the call fails, and the log says why. The handler gets the changed arguments in
-// In, and the cursor is bound to them.
+// In, and the cursor is bound to them. So the cursor is not bound to an argument that is
+// taken out, for example to pass it on in the context: leave it in.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -119,8 +121,56 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
+	p.protection.paged.add(&tool, names)
 	p.server.AddTool(tool, t.serve)
 	return nil
+}
+
+// pagedTools has the options of a server's paged tools. A tool is recognised by the address of
+// its output schema, which AddPagedTool made: an author may register another tool of the same
+// name. The options of a tool that is gone are forgotten.
+type pagedTools struct {
+	exist   atomic.Bool // true if the server has ever had a paged tool
+	options adapter.Table[byte, PageOptions]
+}
+
+func (p *pagedTools) add(tool *mcp.Tool, options PageOptions) {
+	p.options.Add(&tool.RawOutputSchema[0], options)
+	p.exist.Store(true)
+}
+
+// refuseLong refuses a call of a paged tool whose arguments, without the cursor, are too long.
+// mcp-go may check arguments of any length against a schema, and repeat them in its error, before
+// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call, but
+// mcp-go chooses the tool by its name after the hook, and finds none of the name that
+// refuseLong sets.
+func (i *installation) refuseLong(ctx context.Context, req *mcp.CallToolRequest) {
+	if !i.paged.exist.Load() {
+		return
+	}
+	tool := toolOf(ctx, req.Params.Name)
+	if tool == nil || len(tool.RawOutputSchema) == 0 {
+		return
+	}
+	options, isPaged := i.paged.options.Get(&tool.RawOutputSchema[0])
+	if !isPaged || !isTooLong(req.Params.RawArguments, &options) {
+		return
+	}
+	i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", req.Params.Name, "cause", errTooLong.Error())
+	req.Params.Name += " with arguments that are too long"
+}
+
+// isTooLong reports whether arguments are too long for a paged tool. Their limit is one without
+// the cursor.
+func isTooLong(text []byte, options *PageOptions) bool {
+	switch {
+	case len(text) <= options.MaxArguments:
+		return false
+	case len(text) > options.MaxArguments+adapter.CursorRoom:
+		return true
+	}
+	rest, _, err := exactjson.Cut(text, options.Cursor)
+	return err != nil || len(rest) > options.MaxArguments
 }
 
 // pagedTool is a tool that AddPagedTool registered.
@@ -148,7 +198,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if len(text) == 0 && req.Params.Arguments != nil {
 		text, isDecoded = jsonOf(req.Params.Arguments), true
 	}
-	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
+	if isTooLong(text, &t.names) {
 		return nil, t.refuse(ctx, errTooLong.Error())
 	}
 	if !isDecoded && !agree(text, req.Params.Arguments) {
@@ -187,16 +237,13 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 const disagree = "Params.Arguments and Params.RawArguments of a call of a paged tool disagree: a hook, middleware or handler that changes one of them " +
 	"must change the other in the same way, or remove RawArguments"
 
-// agree reports whether a text is the JSON of a value. No text agrees with nil.
+// agree reports whether a text is the JSON of a value. No text means the same as {}.
 func agree(text []byte, value any) bool {
-	if len(text) == 0 {
-		return value == nil
-	}
 	var decoded, again any
-	if json.Unmarshal(text, &decoded) != nil {
+	if len(text) > 0 && json.Unmarshal(text, &decoded) != nil {
 		return false
 	}
-	if equalJSON(value, decoded) {
+	if equalJSON(orEmpty(value), orEmpty(decoded)) {
 		return true
 	}
 	// The author may have put other types than those of encoding/json into the value.
@@ -214,9 +261,6 @@ func (t *pagedTool[In, At, Item]) read(text []byte, isDecoded bool) (in In, boun
 	rest, token, err := exactjson.Cut(text, t.names.Cursor)
 	if err != nil {
 		return none, nil, "", err
-	}
-	if len(rest) > t.names.MaxArguments {
-		return none, nil, "", errTooLong
 	}
 	value, err := exactjson.Read(rest)
 	if err != nil {

@@ -192,6 +192,74 @@ func TestAPanicOfAPageHandlerTellsNothing(t *testing.T) {
 	isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"search"`))
 }
 
+func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"u":{"type":"array","items":{"type":"string"}}}}`)),
+		func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, &mcpgo.PageOptions{MaxArguments: 1024})
+	for _, items := range []int{1000, 50000, 500000} {
+		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[`+strings.Repeat("0,", items)+`0]}`)
+		if r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, "with arguments that are too long") || len(r.raw) > 250 {
+			t.Errorf("%d items: %.200s", items, r.raw)
+		}
+	}
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[0]}`); !r.Result.IsError {
+		t.Errorf("the schema is not applied: %s", r.raw)
+	}
+}
+
+// The adapter refuses arguments that are too long for a paged tool. An ordinary tool of the same
+// name must get its arguments, however long they are.
+func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	add := func(srv *server.MCPServer) {
+		mcpgo.AddPagedTool(p.Install(srv), mcp.NewTool("delete"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, nil)
+	}
+	ordinary := func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(fmt.Sprint(len(req.Params.RawArguments) > 250<<10, len(req.GetArguments()))), nil
+	}
+	long := `"name":"delete","arguments":{"only":["` + strings.Repeat("x", 250<<10) + `"]}`
+	one, other := server.NewMCPServer("one", "1"), server.NewMCPServer("other", "1")
+	add(one)
+	p.Install(other)
+	other.AddTool(mcp.NewTool("delete"), ordinary)
+	session := &ownTools{tools: map[string]server.ServerTool{"delete": {Tool: mcp.NewTool("delete"), Handler: ordinary}}}
+	if r := send(one.WithContext(t.Context(), session), t, one, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("a tool of the session: %.200s", r.raw)
+	}
+	if r := send(t.Context(), t, other, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("another server: %.200s", r.raw)
+	}
+	if r := send(t.Context(), t, one, "tools/call", long); r.Error == nil {
+		t.Errorf("the paged tool: %.200s", r.raw)
+	}
+	one.DeleteTools("delete")
+	one.AddTool(mcp.NewTool("delete"), ordinary)
+	if r := send(t.Context(), t, one, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("a tool in its place: %.200s", r.raw)
+	}
+}
+
+// Outer middleware that makes new arguments must not run for arguments that were too long: what a
+// hook enforced would be lost.
+func TestArgumentsThatAreTooLongNeverReachOuterMiddleware(t *testing.T) {
+	l, ran := new(log), false
+	srv := pagedSearch(t, l, nil, asHook(enforced("filter", `{"tenant":"own"}`)["both"]), server.WithToolHandlerMiddleware(asMiddleware(func(context.Context, *mcp.CallToolRequest) { ran = true })))
+	if _, r := page(as(t.Context(), "alice"), t, srv, `{"more":"`+strings.Repeat("x", 70_000)+`"}`); r.Error == nil || ran {
+		t.Errorf("the middleware ran: %t, %s", ran, r.raw)
+	}
+	has(t, l, "more than PageOptions.MaxArguments")
+	if p, r := page(as(t.Context(), "alice"), t, srv, `{"id":7}`); len(p.Items) != 1 || !ran {
+		t.Errorf("short arguments: %s", r.raw)
+	}
+}
+
 // A paged tool checks the length of its arguments before it decodes or compares them.
 func TestLongArgumentsOfAPagedToolCostWhatMCPGoTakesToReadThem(t *testing.T) {
 	for _, options := range [][]server.ServerOption{nil, {server.WithInputSchemaValidation()}} {

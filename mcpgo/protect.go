@@ -78,7 +78,7 @@ type Protection struct {
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
 	issued      recent[[32]byte, struct{}] // the digests of the tokens that were sealed last
-	pages       recent[any, *cursor.Page]  // maps the request for a page to the opened cursor
+	pages       recent[any, *cursor.Page]  // maps a weak pointer to the request for a page to the opened cursor
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use Prepare and
@@ -128,10 +128,12 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 //
 // mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
 // client sent, and Params.Arguments, decoded from it. A hook, and middleware that was added
-// before Protect, may change either form. If the two forms then differ, the token is bound to
-// both. So the change must be the same in every round, and both forms together may have at
-// most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed handler
-// reads RawArguments, so a change of Arguments alone does not reach it.
+// before Protect, may change either form. The token is then bound to what the client sent and
+// to both forms. So the change must be the same in every round, and the three together may
+// have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed
+// handler reads RawArguments, so a change of Arguments alone does not reach it. Put only
+// values into Arguments that encoding/json decodes into an any, and []string. A handler must
+// not change values of other types in place, and cannot ask if such a value contains U+FFFD.
 //
 // mcp-go chooses the handler of a call before middleware runs. So middleware that was added
 // before Protect must not change the name of a tool or prompt: the token would be bound to

@@ -33,7 +33,7 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 			"write plaintext, or take out Protect")
 	}
 	if tool, isTool := req.(mcp.CallToolRequest); isTool {
-		c.arguments = boundText(&tool.Params)
+		c.arguments = boundText(tool.Params.RawArguments, &tool.Params, p.policy.MaxArguments)
 	} else if len(c.promptArgs) > 0 {
 		c.arguments = adapter.AppendStrings(nil, c.promptArgs)
 	}

@@ -10,9 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal/mcpgo"
@@ -79,23 +77,22 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	protection := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 	t.Cleanup(mcpgo.ForgetSharedStdio)
 
-	// Two servers, one after the other, do not share the session: both may ask.
-	for range 2 {
-		alone := connect(t, protection, "alice")
-		alone.write(askOverStdio)
-		_, id := alone.read(t)
-		alone.write(fmt.Sprintf(answering, id))
-		if text, _ := alone.read(t); !strings.Contains(text, "action=accept") {
-			t.Errorf("got %s", text)
-		}
-		alone.end()
+	// The client of the first connection is asked.
+	first := connect(t, protection, "alice")
+	first.write(askOverStdio)
+	_, id := first.read(t)
+	first.write(fmt.Sprintf(answering, id))
+	if text, _ := first.read(t); !strings.Contains(text, "action=accept") {
+		t.Errorf("got %s", text)
 	}
+	first.end()
+	mcpgo.ForgetSharedStdio()
 
 	// With a second server at the same time, bob can neither be asked in place of alice, nor
 	// answer for her.
 	alice := connect(t, protection, "alice")
 	alice.write(askOverStdio)
-	_, id := alice.read(t)
+	_, id = alice.read(t)
 	bob := connect(t, protection, "bob")
 	bob.write(fmt.Sprintf(answering, id))
 	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
@@ -110,7 +107,14 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
 		t.Errorf("alice was asked: %s", text)
 	}
-	has(t, l, "two connections were served over stdio in this process")
+	has(t, l, "this process has served more than one connection over stdio")
+}
+
+func TestRemovingTheHookForSessionsIsRefused(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithPaginationLimit(1))
+	srv.GetHooks().OnRegisterSession = nil
+	refusesEverything(t, srv, l)
 }
 
 // TestASharedStdioSessionIsNoticedInEveryWay ends the session while its connection is still open,
@@ -119,6 +123,7 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 func TestASharedStdioSessionIsNoticedInEveryWay(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, srv *server.MCPServer){
 		"by the author": func(t *testing.T, srv *server.MCPServer) { srv.UnregisterSession(context.Background(), "stdio") },
+		"by the author, with the context of Listen": func(t *testing.T, srv *server.MCPServer) { srv.UnregisterSession(t.Context(), "stdio") },
 		"by an HTTP client": func(t *testing.T, srv *server.MCPServer) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, listening(t, server.NewStreamableHTTPServer(srv)), nil)
 			if err != nil {
@@ -147,47 +152,6 @@ func TestASharedStdioSessionIsNoticedInEveryWay(t *testing.T) {
 	}
 }
 
-// TestARequestOfAHandlerIsNoSecondConnection uses a handler that calls a tool through
-// HandleMessage. This request must not count as a second connection over stdio.
-func TestARequestOfAHandlerIsNoSecondConnection(t *testing.T) {
-	for name, own := range map[string]bool{"on its own server": true, "on another server": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Cleanup(mcpgo.ForgetSharedStdio)
-			l := new(log)
-			srv := protected(t, l)
-			backend := srv
-			if !own {
-				backend = protected(t, l)
-			}
-			srv.AddTool(mcp.NewTool("compose"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				backend.HandleMessage(ctx, json.RawMessage(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"echo"}}`))
-				return mcp.NewToolResultText("composed"), nil
-			})
-			alice := listen(t, srv, "alice")
-			alice.write(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"compose"}}`)
-			alice.read(t)
-			alice.write(askOverStdio)
-			if text, _ := alice.read(t); !strings.Contains(text, "elicitation/create") {
-				t.Errorf("alice was not asked: %s", text)
-			}
-		})
-	}
-}
-
-func TestRemovingTheHooksForSessionsIsRefused(t *testing.T) {
-	for name, remove := range map[string]func(*server.Hooks){
-		"begin": func(h *server.Hooks) { h.OnRegisterSession = nil },
-		"end":   func(h *server.Hooks) { h.OnUnregisterSession = nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := new(log)
-			srv := protected(t, l, server.WithPaginationLimit(1))
-			remove(srv.GetHooks())
-			refusesEverything(t, srv, l)
-		})
-	}
-}
-
 // TestACopyOfAServerIsRefused copies a server with reflect, because go vet would report an
 // ordinary copy.
 func TestACopyOfAServerIsRefused(t *testing.T) {
@@ -202,48 +166,4 @@ func TestACopyOfAServerIsRefused(t *testing.T) {
 		}
 	}
 	has(t, l, "use a pointer to it")
-}
-
-// TestARequestOutsideOfACallIsNoSecondConnection calls a tool from the handler of a notification,
-// with a context of its own. This request must not count as a second connection over stdio.
-func TestARequestOutsideOfACallIsNoSecondConnection(t *testing.T) {
-	echo := func(ctx context.Context, srv *server.MCPServer) {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		srv.HandleMessage(ctx, json.RawMessage(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"echo"}}`))
-	}
-	for name, when := range map[string]func(*server.MCPServer, *connection){
-		"a notification": func(srv *server.MCPServer, c *connection) {
-			done := make(chan struct{})
-			srv.AddNotificationHandler("notifications/initialized", func(ctx context.Context, _ mcp.JSONRPCNotification) {
-				echo(ctx, srv)
-				close(done)
-			})
-			c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-			<-done
-		},
-		"twice": func(srv *server.MCPServer, c *connection) {
-			done := make(chan struct{}, 2)
-			srv.AddNotificationHandler("notifications/other", func(ctx context.Context, _ mcp.JSONRPCNotification) {
-				echo(ctx, srv)
-				done <- struct{}{}
-			})
-			for range 2 {
-				c.write(`{"jsonrpc":"2.0","method":"notifications/other"}`)
-			}
-			<-done
-			<-done
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Cleanup(mcpgo.ForgetSharedStdio)
-			srv := protected(t, new(log))
-			alice := listen(t, srv, "alice")
-			when(srv, alice)
-			alice.write(askOverStdio)
-			if text, _ := alice.read(t); !strings.Contains(text, "elicitation/create") {
-				t.Errorf("alice was not asked: %s", text)
-			}
-		})
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // yes accepts every question, and counts the questions.
@@ -64,6 +66,7 @@ func dial(t *testing.T, srv *server.MCPServer, over, user string, elicitor *yes,
 	case "stdio":
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
+		t.Cleanup(mcpgo.ForgetSharedStdio)
 		stdio := server.NewStdioServer(srv)
 		stdio.SetErrorLogger(stdlog.New(io.Discard, "", 0))
 		stdio.SetContextFunc(func(ctx context.Context) context.Context { return as(ctx, user) })

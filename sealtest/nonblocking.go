@@ -28,42 +28,53 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 		}
 	})
 	t.Run("ANonBlockingStoreWaitsForNothing", func(t *testing.T) {
-		const goroutines, calls, looks = 32, 50, 50
-		shared := newUse()
-		var begun, group sync.WaitGroup
-		var enough atomic.Bool
-		defer enough.Store(true)
-		begun.Add(goroutines)
-		for range goroutines {
-			group.Go(func() {
-				for range calls {
-					spendDirectly(store, newUse())
-				}
-				begun.Done()
-				// Spend the same use again and again, so that the store does not grow.
-				for !enough.Load() {
-					spendDirectly(store, shared)
-					runtime.Gosched()
-				}
-			})
-		}
-		ready := make(chan struct{})
-		go func() { begun.Wait(); close(ready) }()
-		select {
-		case <-ready:
-		case <-time.After(time.Minute):
-			t.Fatal("calls of Spend do not return")
-		}
-		stacks := make([]byte, 1<<20)
-		for range looks {
-			if why := waitingFor(stacks[:runtime.Stack(stacks, true)]); why != "" {
+		for _, goroutines := range []int{1, 32} { // some stores wait only if one call runs alone, and others only if many run
+			if why := wait(t, store, newUse, goroutines); why != "" {
 				t.Fatalf("NonBlocking says that Spend cannot block, and a call of Spend waits: %s", why)
 			}
-			time.Sleep(100 * time.Microsecond)
 		}
-		enough.Store(true)
-		group.Wait()
 	})
+}
+
+// wait calls Spend in several goroutines at once. It returns the stack of a call that waits, or ""
+// if it has seen none.
+func wait(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use, goroutines int) (why string) {
+	const calls, looks = 50, 200
+	shared := newUse()
+	var begun, group sync.WaitGroup
+	var enough atomic.Bool
+	defer enough.Store(true)
+	begun.Add(goroutines)
+	for range goroutines {
+		group.Go(func() {
+			for range calls {
+				spendDirectly(store, newUse())
+			}
+			begun.Done()
+			// Spend the same use again and again, so that the store does not grow.
+			for !enough.Load() {
+				spendDirectly(store, shared)
+				runtime.Gosched()
+			}
+		})
+	}
+	ready := make(chan struct{})
+	go func() { begun.Wait(); close(ready) }()
+	select {
+	case <-ready:
+	case <-time.After(time.Minute):
+		t.Fatal("calls of Spend do not return")
+	}
+	stacks := make([]byte, 1<<20)
+	for range looks {
+		if why = waitingFor(stacks[:runtime.Stack(stacks, true)]); why != "" {
+			return why
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	enough.Store(true)
+	group.Wait()
+	return ""
 }
 
 // watchedContext records whether Spend calls Done, that is, whether Spend waits for the end
