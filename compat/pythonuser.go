@@ -8,7 +8,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-const errNoClient = plain.Error("the access token names no client, which is part of a user's name for the Python SDK: " +
+const errNoClient = plain.Error("the access token names no client, but the Python SDK makes the client a part of a user's name: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
 // PythonUser returns the name that the Python SDK gives a user, from the parts of a verified

@@ -26,8 +26,9 @@ var (
 
 // Read returns the value of a JSON text. The package comment lists the Go types of
 // values. The error is [ErrMalformed] if the text is not UTF-8, has two members with the
-// same name, or is too deep or too long. A different error means that a number is
-// neither a whole number of 64 bits nor a double with a fraction; the client may see it.
+// same name, or is too deep or too long. A different error, which
+// the client may see, means that a number is neither a whole number of 64 bits nor a double
+// with a fraction.
 // Use Read for arguments that you check and bind before a handler gets them.
 func Read(text []byte) (any, error) {
 	// The digest itself is not needed. But Sum refuses two members with the same name, text

@@ -15,7 +15,7 @@ type Attack struct {
 	unsolicited bool // true if the attack also gets through on a tool that is meant to accept answers in its first call
 	honestState bool // true if the state is genuine and something else is wrong, so a refusal says nothing about the state
 	early       bool // true if the specification wants a refusal before the server looks at the state
-	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error is no proof if a made-up state gets it too
+	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error is no proof if a call with a made-up state gets the same error
 	consent     bool // true if a variant is a finding only when the server went on as it does after the user's consent
 	needs       need
 	try         func(*trial)

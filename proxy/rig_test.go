@@ -78,8 +78,8 @@ func (r *rig) sealed(e *proxy.Exchange, answer string) string {
 	return string(out)
 }
 
-// refused checks that the proxy keeps a message from the server because of its form, and that
-// the operator learns of it.
+// refused checks that the proxy does not send a message to the server because of its form, and
+// that the operator learns of it.
 func (r *rig) refused(message string) {
 	r.t.Helper()
 	r.log.Reset()

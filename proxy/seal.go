@@ -162,7 +162,7 @@ func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []
 	next, state, ttl, scope := &page[0], &page[1], &page[2], &page[3]
 	switch {
 	case !ok || state.present:
-		return e.fail(ctx, "a page that is not an object, or that two parsers read differently, or with a state")
+		return e.fail(ctx, "a page that is not an object, that two parsers read differently, or that has a state")
 	case !next.present || next.Raw == "null":
 		return message
 	case !next.isString():

@@ -389,8 +389,8 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 }
 
 // TestAnAnswerThatWasDroppedIsNotRead checks that the handler cannot read an answer after it was
-// dropped. The handler asks in another order than before: first Sure?, and then the question with
-// new words. This drops the answer to Sure? from the state.
+// dropped. The handler asks in another order than before: first "Sure?", and then the other question,
+// with new words. This drops the answer to "Sure?" from the state.
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}

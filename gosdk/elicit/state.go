@@ -119,8 +119,8 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 // return its error.
 //
 // Suppose that the handler read an answer, and Once then computed a value. If the user
-// must now answer again, for example because the question changed, the call fails. The
-// value may be wrong for the new answer, and no value is computed twice.
+// must now answer again, for example because the question changed, the call fails: the
+// value may be wrong for the new answer, and Once never computes a value twice.
 //
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
