@@ -97,7 +97,7 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 // a name in whatever case, and takes the last of two members with one name; another reader
 // may take the first, or ignore a name in another case. So isExact returns false if an
 // object in the answer has two members with one name, or if a name differs only in case from
-// one that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than
+// a name that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than
 // 16 MiB, or nests more than 128 levels deep.
 func isExact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	text, err := answer.MarshalJSON() // the text that arrived, because the answer is not decoded yet
@@ -165,8 +165,8 @@ func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
 }
 
 // soundElicitation returns the answer to a form or a URL as a handler may see it. It returns
-// nil if the answer is malformed or has a null in it. If the user declined or cancelled, it
-// leaves out the content of the answer, because that content means nothing.
+// nil if the answer is malformed or has a null in it. If the user declined or cancelled, the
+// result has no content: the content of such an answer means nothing.
 func soundElicitation(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	if a == nil {
 		return nil
@@ -193,7 +193,7 @@ func soundElicitation(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 }
 
 // hasNull reports whether a content of a sampled message has a null. Some members may hold
-// any JSON, such as the arguments of a tool call: nulls in these do not count.
+// any JSON, such as the arguments of a tool call: nulls in such a member do not count.
 func hasNull(content any) bool {
 	switch v := content.(type) {
 	case nil:

@@ -29,9 +29,9 @@ import (
 
 // boundText returns the text that the token of a call is bound to. If nobody has changed the
 // arguments that the client sent, this is RawArguments. Otherwise it is an array of what the
-// client sent and of both forms. The protocol allows only objects as arguments, and wrapArray
-// changes an array that a client sends all the same, so no other arguments have the text of this
-// array. No token can be bound to a text that is longer than the limit.
+// client sent and of both forms. The protocol allows only objects as arguments. If a client sends
+// an array against the protocol, wrapArray changes it, so its text never equals the array of
+// boundText. No token can be bound to a text that is longer than the limit.
 func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	text := []byte(params.RawArguments)
 	if max(len(sent), len(text)) > limit {
@@ -45,7 +45,7 @@ func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 		return wrapArray(text)
 	}
 	if len(text) == 0 {
-		text = []byte("null") // here a typed handler reads Arguments, so this must not mean the same as {}
+		text = []byte("null") // here a typed handler reads Arguments, so null must not mean the same as {}
 	} else if decoded == nil {
 		text = []byte("{}") // null means the same as {}, but not in an array
 	}
@@ -86,22 +86,22 @@ func recordArrival(ctx context.Context, _ any, _ mcp.MCPMethod, message any) {
 		return
 	}
 	key := weak.Make(info)
-	if _, known := arrivals.LoadOrStore(key, bytes.Clone(req.Params.RawArguments)); !known { // a hook of the author may call this one again
+	if _, known := arrivals.LoadOrStore(key, bytes.Clone(req.Params.RawArguments)); !known { // a hook of the author may call recordArrival again
 		runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
 	}
 }
 
-// forgetArrival forgets the arguments of a call that runs as a task. No token is bound to them,
-// because such a call cannot ask, and mcp-go keeps the context of a task for as long as the
-// client wants.
+// forgetArrival forgets the arguments of a call that runs as a task. Such a call cannot ask, so no
+// token is bound to them. If the arguments were kept, a client could keep them in memory without
+// limit: mcp-go keeps the context of a task for any time that the client wants.
 func forgetArrival(ctx context.Context) {
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
 		arrivals.Delete(weak.Make(info))
 	}
 }
 
-// boundTo returns the text that the token of a call is bound to. If middleware passes on a context
-// in which nothing tells what the client sent, no token can be bound to the text.
+// boundTo returns the text that the token of a call is bound to. Middleware may pass on a context
+// that does not tell what the client sent. Then boundTo returns notJSON.
 func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) []byte {
 	if !i.mayChange() {
 		return wrapArray(params.RawArguments)
@@ -194,9 +194,10 @@ func hasReplacement(text []byte) bool {
 	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
 }
 
-// isUTF8 reports whether all text in a value is UTF-8. In other types than []string and those
-// that encoding/json decodes into an any, it cannot tell: then it returns false if the JSON of this part contains
-// U+FFFD. The value is not cyclic, because encoding/json has written it.
+// isUTF8 reports whether all text in a value is UTF-8. It looks into []string, and into the types
+// that encoding/json decodes into an any. For a part of a different type, isUTF8 returns false
+// if the JSON of the part contains U+FFFD. The value is not cyclic, because encoding/json has
+// written it.
 func isUTF8(value any) bool {
 	switch v := value.(type) {
 	case string:

@@ -146,7 +146,6 @@ func enforced(name, value string) map[string]changeFunc {
 	}
 }
 
-// The adapter leaves both forms as the author's hooks and middleware made them.
 func TestTheAdapterChangesNoArguments(t *testing.T) {
 	for place, option := range places {
 		for how, change := range enforced("tenant", `"own"`) {
@@ -172,8 +171,8 @@ func TestTheAdapterChangesNoArguments(t *testing.T) {
 
 type envKey struct{}
 
-// A handler may read either form, so a token must not open if one of them is another than it was
-// when the token was sealed.
+// A handler may read either form, so a token must not open if one form has changed since the token
+// was sealed.
 func TestATokenIsBoundToBothFormsOfTheArguments(t *testing.T) {
 	for place, option := range places {
 		for how := range enforced("env", `""`) {
@@ -193,8 +192,8 @@ func TestATokenIsBoundToBothFormsOfTheArguments(t *testing.T) {
 	}
 }
 
-// If a hook changes the arguments, the token is bound to an array of two texts. A client may also
-// send such an array as arguments. A token of one call must be rejected in the other.
+// If a hook changes the arguments, the token is bound to an array. A client may also send an array
+// as arguments. A token must be rejected in every call with different arguments.
 func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
 		if to, ok := req.GetArguments()["to"].(string); ok {
@@ -203,7 +202,8 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	})
 	srv, alice := protected(t, new(log), hook), as(t.Context(), "alice")
 	all := []string{
-		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`, ` [[{"to":"Mallory"},{"to":"mallory"}]]`,
+		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`,
+		` [[{"to":"Mallory"},{"to":"Mallory"},{"to":"mallory"}]]`,
 	}
 	for _, first := range all {
 		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+first)
@@ -218,7 +218,7 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	}
 }
 
-// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem has a hook that changes Arguments alone. A typed
+// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem uses a hook that changes Arguments alone. A typed
 // handler reads the change only if the client sent no arguments at all. So a token for a call
 // without arguments must not open with {}, and the other way round.
 func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
@@ -239,8 +239,9 @@ func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
 	}
 }
 
-// TestOuterMiddlewareMayTryACallAgain has a handler that changes its arguments before it fails. When
-// middleware from before Protect tries the call again, the arguments must be as they arrived.
+// TestOuterMiddlewareMayTryACallAgain uses a handler that changes its arguments before it fails.
+// Middleware that was added before Protect tries the call again. Then the arguments must be as they
+// arrived.
 func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -269,7 +270,7 @@ func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
 }
 
 // TestATokenIsBoundToAnArgumentThatIsTakenOut moves an argument of the client into the context or a
-// header, and takes it out of both forms. The handler gets it there, so the token must be bound to it.
+// header, and takes it out of both forms. The handler still gets it, so the token must be bound to it.
 func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 	takeOut := func(req *mcp.CallToolRequest) any {
 		args := maps.Clone(req.GetArguments())
@@ -299,7 +300,7 @@ func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 	}
 }
 
-// If middleware passes on a context in which nothing tells what the client sent, no token is bound
+// Middleware may pass on a context that does not tell what the client sent. Then no token is sealed,
 // and none opens.
 func TestNoTokenIsBoundIfNothingTellsWhatArrived(t *testing.T) {
 	forgets := false
@@ -321,8 +322,8 @@ func TestNoTokenIsBoundIfNothingTellsWhatArrived(t *testing.T) {
 	}
 }
 
-// A hook may put a Go value into the arguments that cannot be written as JSON. No token can be
-// bound to it, but a tool that does not ask gets it.
+// A hook may put into the arguments a Go value that cannot be written as JSON. No token can be
+// bound to this value, but a tool that does not ask gets it.
 func TestNoTokenIsBoundToArgumentsWithoutJSON(t *testing.T) {
 	for place, option := range places {
 		srv := protected(t, new(log), option(func(_ context.Context, req *mcp.CallToolRequest) {
@@ -472,8 +473,8 @@ func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.Serve
 	return srv
 }
 
-// The tool wrap calls the handler of a paged tool, with arguments of its own. What the client
-// sends to wrap must not matter there.
+// The tool wrap calls the handler of a paged tool, with arguments of its own. The arguments that the
+// client sends to wrap must not matter to the paged tool.
 func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
 		l := new(log)

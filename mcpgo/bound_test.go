@@ -30,8 +30,8 @@ func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 }
 
 // Servers of other SDKs open the same tokens, and bind them to the object that arrived. So if
-// arguments were changed, a token must be bound to a text that is not an object. For each three of
-// what was sent and the two forms, this text must be another one.
+// arguments were changed, a token must be bound to a text that is not an object. Two calls must have
+// different texts if they differ in what the client sent, or in one of the two forms.
 func TestNoOtherArgumentsHaveTheTextOfChangedOnes(t *testing.T) {
 	texts := []string{
 		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{},{}]`, `[{},{},{"a":1}]`, `[{"a":1},{},{}]`, `[[{},{},{"a":1}]]`, ` [[]]`, `[[],[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
@@ -73,8 +73,8 @@ func decode(t testing.TB, text string) (value any) {
 	return value
 }
 
-// FuzzBoundText makes two calls with changed arguments. If a token of one is bound to the same value as a
-// token of the other, both clients must have sent the same, and both handlers must get the same.
+// FuzzBoundText makes two calls with changed arguments. If the token of the first call opens in the
+// second, both clients must have sent the same, and both handlers must get the same.
 func FuzzBoundText(f *testing.F) {
 	b := newBoundary(f)
 	f.Fuzz(func(t *testing.T, sent, raw, decoded, otherSent, otherRaw, otherDecoded string) {

@@ -15,15 +15,15 @@ import (
 // common.
 type call struct {
 	method, target string
-	arguments      []byte            // the JSON that the token is bound to; copyArguments sets it for a prompt, and the caller for a tool
+	arguments      []byte            // the JSON that the token is bound to; callOfTool and callOfPrompt do not set it
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	token          string
 	answers        mcp.InputResponses
 	task           bool // true if the call runs as a task: see decideTask
 
 	// copies is true if the handler must get a copy of the arguments, because it may be called
-	// again with the same arguments: by mcp-go, after it has asked an older client, or by
-	// middleware from before Protect.
+	// again with the same arguments: by mcp-go, after mcp-go has asked an older client, or by
+	// middleware that was added before Protect.
 	copies   bool
 	declared adapter.Capabilities // what the client could answer when the call arrived; an older client may declare more during the call
 	state    string               // the state in plaintext, for the handler
@@ -152,8 +152,8 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
-// checkWritableBeside returns an error if a part of a result other than its questions
-// cannot be written as JSON.
+// checkWritableBeside returns an error if a result cannot be written as JSON. It does not
+// look at the questions of the result.
 func checkWritableBeside(result any) error {
 	var meta *mcp.Meta
 	switch r := result.(type) {

@@ -103,9 +103,9 @@ func addOurs(h *server.Hooks) {
 	h.AddOnRequestInitialization(beforeRequest)
 }
 
-// removeOurs removes our hooks from h. It has some of them if it is a copy of the hooks of a
-// protected server, or if hooks were added to it or assigned after it got ours. None of ours
-// may run twice.
+// removeOurs removes our hooks from h, so that none of them runs twice. h has some of our hooks
+// if it is a copy of the hooks of a protected server. It also has some if the author added or
+// assigned hooks after h got ours.
 func removeOurs(h *server.Hooks) {
 	fields := reflect.ValueOf(h).Elem()
 	for i := range fields.NumField() {
@@ -139,8 +139,8 @@ var ourCode = sync.OnceValue(func() map[uintptr]bool {
 })
 
 // clip removes the spare capacity of the slices in h. Copies of a Hooks value may share the
-// memory of their slices, so without clip, adding a hook to one of them could overwrite a
-// hook of another.
+// memory of their slices, so without clip, adding a hook to one copy could overwrite a
+// hook of another copy.
 func clip(h *server.Hooks) {
 	fields := reflect.ValueOf(h).Elem()
 	for i := range fields.NumField() {
@@ -177,12 +177,12 @@ type hookPlaces struct {
 // intact reports whether our hooks are still at the places where they were added.
 func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code }
 
-// codeIn returns the addresses of the hooks at the places where ours must be. Our hook
-// must be the last of the hooks that can change a result. It must also be the last of the
-// hooks that run before a call, because a later one could turn the call into a task. It must be
-// the first of the hooks that run before any request, because another one may change what arrived. Other
-// hooks for whole requests, for sessions, and before a list may follow ours, so p says where
-// ours are.
+// codeIn returns the addresses of the hooks at the places where ours must be. Among the hooks
+// that can change a result, ours must be the last. Among the hooks that run before a call, ours
+// must be the last too, because a later one could turn the call into a task. Among the hooks that
+// run before any request, ours must be the first, because an earlier one could change what
+// arrived. Hooks of the author for whole requests, for sessions, and before a list may follow
+// ours, so p says where ours are.
 func (p *hookPlaces) codeIn(h *server.Hooks) [17]uintptr {
 	return [...]uintptr{
 		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
@@ -206,8 +206,8 @@ func codeAt[F any](hooks []F, index int) uintptr {
 }
 
 // intact reports whether the server still has the hooks that it had when it was protected.
-// If server.WithHooks is applied later, it replaces all hooks. It returns false for a copy of
-// the server too: a copy has our middleware, but our hooks do not know it.
+// If server.WithHooks is applied later, it replaces all hooks. For a copy of the server, intact
+// returns false too: a copy has our middleware, but our hooks do not know the copy.
 func (i *installation) intact(ctx context.Context) bool {
 	srv := server.ServerFromContext(ctx)
 	if srv == nil || installed(ctx) != i {

@@ -207,8 +207,8 @@ func TestOneProtectionServesManyServersAndForgetsThem(t *testing.T) {
 	t.Error("a protected server is kept for ever")
 }
 
-// The hooks, the principal and the handlers of a server may refer to the server itself. This must
-// not keep it in memory for ever.
+// The hooks, the principal and the handlers of a server may refer to the server itself. These
+// references must not keep the server in memory for ever.
 func TestAProtectedServerThatItsOwnOptionsReferToIsForgotten(t *testing.T) {
 	l := new(log)
 	b := boundary(t, l, nil)
@@ -293,8 +293,8 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	}
 }
 
-// refusesEverything fails the test if a server whose hooks were changed still serves a call, a
-// prompt or a resource, lists tools or prompts, or sends a cursor that a list could accept.
+// refusesEverything is for a server whose hooks were changed. It fails the test if the server serves
+// a call, a prompt or a resource, lists tools or prompts, or sends a cursor that a list could accept.
 func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
 	t.Helper()
 	alice := as(t.Context(), "alice")

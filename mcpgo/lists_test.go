@@ -121,7 +121,7 @@ func TestPlainListsStayPlainAndSaySo(t *testing.T) {
 	has(t, l, "Options.PlainLists")
 }
 
-// TestAListThatFailsIsForgotten has a tool filter that panics after our hook has opened the cursor.
+// TestAListThatFailsIsForgotten uses a tool filter that panics after our hook has opened the cursor.
 // The request, which may be long, must not stay in memory.
 func TestAListThatFailsIsForgotten(t *testing.T) {
 	fail := false

@@ -254,8 +254,8 @@ func TestAnErrorWhoseMethodsPanicFailsTheCallAlone(t *testing.T) {
 	}
 }
 
-// All older clients of a stateless server share one session. Its capabilities are those that the
-// last client has declared.
+// All older clients of a stateless server share one session. The session has the capabilities that
+// the last client declared.
 func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l)
@@ -314,7 +314,7 @@ func (s slowOlder) RequestElicitation(ctx context.Context, r mcp.ElicitationRequ
 	return s.fakeOlder.RequestElicitation(ctx, r)
 }
 
-// TestAnOlderClientThatAnswersLateIsNotAskedAgain has a client whose answer comes after its token has
+// TestAnOlderClientThatAnswersLateIsNotAskedAgain uses a client that answers after its token has
 // expired. With AskAgain, mcp-go would ask it ten times.
 func TestAnOlderClientThatAnswersLateIsNotAskedAgain(t *testing.T) {
 	for _, again := range []mcpseal.AskAgain{mcpseal.AskAgainIfExpired, mcpseal.AskAgainAlways} {

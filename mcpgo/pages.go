@@ -60,7 +60,7 @@ type PageOptions = adapter.PageOptions
 // Params.RawArguments in the same way, or change Arguments and remove RawArguments.
 // Otherwise the call fails, and the log says why. The handler gets the changed arguments in
 // In, and the cursor is bound to them. So the cursor is not bound to an argument that is
-// taken out, for example to pass it on in the context: leave it in.
+// taken out, for example to pass it on in the context: leave such an argument in.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -141,9 +141,8 @@ func (p *pagedTools) add(tool *mcp.Tool, options PageOptions) {
 
 // refuseLong refuses a call of a paged tool whose arguments, without the cursor, are too long.
 // mcp-go may check arguments of any length against a schema, and repeat them in its error, before
-// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call, but
-// mcp-go chooses the tool by its name after the hook, and finds none of the name that
-// refuseLong sets.
+// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call. But
+// mcp-go looks for the tool after the hook, so refuseLong sets a name that no tool has.
 func (i *installation) refuseLong(ctx context.Context, req *mcp.CallToolRequest) {
 	if !i.paged.exist.Load() {
 		return
@@ -160,8 +159,7 @@ func (i *installation) refuseLong(ctx context.Context, req *mcp.CallToolRequest)
 	req.Params.Name += " with arguments that are too long"
 }
 
-// isTooLong reports whether arguments are too long for a paged tool. Their limit is one without
-// the cursor.
+// isTooLong reports whether arguments are too long for a paged tool. The cursor does not count.
 func isTooLong(text []byte, options *PageOptions) bool {
 	switch {
 	case len(text) <= options.MaxArguments:
@@ -237,7 +235,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 const disagree = "Params.Arguments and Params.RawArguments of a call of a paged tool disagree: a hook, middleware or handler that changes one of them " +
 	"must change the other in the same way, or remove RawArguments"
 
-// agree reports whether a text is the JSON of a value. No text means the same as {}.
+// agree reports whether a text is the JSON of a value. An empty text means the same as {}.
 func agree(text []byte, value any) bool {
 	var decoded, again any
 	if len(text) > 0 && json.Unmarshal(text, &decoded) != nil {
@@ -246,7 +244,7 @@ func agree(text []byte, value any) bool {
 	if equalJSON(orEmpty(value), orEmpty(decoded)) {
 		return true
 	}
-	// The author may have put other types than those of encoding/json into the value.
+	// The author may have put into the value types that encoding/json does not decode into an any.
 	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(again, decoded)
 }
 

@@ -246,8 +246,8 @@ func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 	}
 }
 
-// Outer middleware that makes new arguments must not run for arguments that were too long: what a
-// hook enforced would be lost.
+// If the arguments are too long, outer middleware must not run: it may make new arguments, without
+// those that a hook enforced.
 func TestArgumentsThatAreTooLongNeverReachOuterMiddleware(t *testing.T) {
 	l, ran := new(log), false
 	srv := pagedSearch(t, l, nil, asHook(enforced("filter", `{"tenant":"own"}`)["both"]), server.WithToolHandlerMiddleware(asMiddleware(func(context.Context, *mcp.CallToolRequest) { ran = true })))
@@ -337,8 +337,8 @@ func TestACursorIsForTheUserWhoCalls(t *testing.T) {
 	}
 }
 
-// TestACursorIsNotBoundToNobodyInSilence has middleware from after Protect that puts the user into
-// the context. So nobody is known when the call arrives.
+// TestACursorIsNotBoundToNobodyInSilence adds middleware after Protect, which puts the user into the
+// context. So no user is known when the call arrives.
 func TestACursorIsNotBoundToNobodyInSilence(t *testing.T) {
 	l := new(log)
 	srv := server.NewMCPServer("test", "1")

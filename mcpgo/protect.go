@@ -37,7 +37,7 @@ type Options struct {
 	// bound to nobody, and anyone who gets such a token can use it. False means that an
 	// empty name from Principal is an error. Set it if callers do not sign in.
 	AllowAnonymous bool
-	// Unsolicited lists tools that get answers that were not asked for: the answers in a
+	// Unsolicited lists tools that get answers without having asked: the answers in a
 	// call without a state. If the call has a state, its answers are checked as usual.
 	// Nil means that there are no such tools. List a tool here if clients send its
 	// answers in the first call.
@@ -127,13 +127,13 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // never reaches the client.
 //
 // mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
-// client sent, and Params.Arguments, decoded from it. A hook, and middleware that was added
-// before Protect, may change either form. The token is then bound to what the client sent and
+// client sent, and Params.Arguments, decoded from it. A hook, or middleware that was added
+// before Protect, may change one form or both. The token is then bound to what the client sent and
 // to both forms. So the change must be the same in every round, and the three together may
 // have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed
-// handler reads RawArguments, so a change of Arguments alone does not reach it. Put only
-// values into Arguments that encoding/json decodes into an any, and []string. A handler must
-// not change values of other types in place, and cannot ask if such a value contains U+FFFD.
+// handler reads RawArguments, so a change of Arguments alone does not reach it. In
+// Arguments, use only []string and the types that encoding/json decodes into an any. A handler
+// must not change values of other types in place, and cannot ask if such a value contains U+FFFD.
 //
 // mcp-go chooses the handler of a call before middleware runs. So middleware that was added
 // before Protect must not change the name of a tool or prompt: the token would be bound to

@@ -64,8 +64,8 @@ func needOf(q *mcp.InputRequest) adapter.Need {
 	return adapter.Need{}
 }
 
-// checkWritable returns an error if a question cannot be written as JSON. Given such a
-// question, mcp-go would not answer the client or, on stdio, would end the process with a panic.
+// checkWritable returns an error if a question cannot be written as JSON. With such a question,
+// mcp-go would not answer the client. On stdio, it could panic and so end the process.
 func checkWritable(q *mcp.InputRequest) error {
 	if e := q.Elicitation; q.Method == mcp.MethodElicitationCreate && e != nil && e.Meta == nil {
 		return adapter.CheckWritable(e.RequestedSchema)

@@ -41,7 +41,7 @@ func TestServersThatShareHooksMayBeInstalledAtTheSameTime(t *testing.T) {
 }
 
 // TestACopyOfProtectedHooksServesAnotherServer protects a server, copies its hooks, and protects
-// a second server that has the copy.
+// a second server that uses the copy.
 func TestACopyOfProtectedHooksServesAnotherServer(t *testing.T) {
 	t.Cleanup(mcpgo.ForgetSharedStdio)
 	var base server.Hooks

@@ -344,8 +344,8 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	}
 }
 
-// If a name occurs twice in an answer, for example, a proxy in front of the server may read
-// another value than the handler.
+// For example, a name may occur twice in an answer. Then a proxy in front of the server may read one
+// value, and the handler the other.
 func TestAnAnswerThatTwoParsersReadDifferentlyIsDropped(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -481,7 +481,7 @@ func TestAResultMayBeSentTwice(t *testing.T) {
 	}
 }
 
-// TestAResultOfAnOlderClientMayBeSentToAnother has middleware that keeps the first result for all
+// TestAResultOfAnOlderClientMayBeSentToAnother uses middleware that keeps the first result for all
 // clients of a user. mcp-go calls the middleware for an older client, too.
 func TestAResultOfAnOlderClientMayBeSentToAnother(t *testing.T) {
 	var first *mcp.CallToolResult
@@ -504,8 +504,8 @@ func TestAResultOfAnOlderClientMayBeSentToAnother(t *testing.T) {
 	}
 }
 
-// TestAPagedToolReadsARequestWithDecodedArgumentsAlone has middleware that calls a paged tool with a
-// new request. The request has its arguments only decoded.
+// TestAPagedToolReadsARequestWithDecodedArgumentsAlone uses middleware that calls a paged tool with a
+// new request. The new request has Arguments, and no RawArguments.
 func TestAPagedToolReadsARequestWithDecodedArgumentsAlone(t *testing.T) {
 	for name, params := range map[string]mcp.CallToolParams{
 		"a map":      {Name: "search", Arguments: map[string]any{"limit": 1}},
@@ -526,7 +526,7 @@ func TestAPagedToolReadsARequestWithDecodedArgumentsAlone(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatCallsAPagedToolMustChangeBothForms has a handler that changes one form of its
+// TestAHandlerThatCallsAPagedToolMustChangeBothForms uses a handler that changes one form of its
 // arguments, and then calls the handler of a paged tool.
 func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	l := new(log)

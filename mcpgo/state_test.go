@@ -121,8 +121,8 @@ func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
-	// State also refuses such a request in a later round. But a handler may empty its own state
-	// there, and begin anew.
+	// State also refuses such a request in a later round. But there a handler may empty the state in
+	// its own request, and begin anew.
 	var seen []string
 	srv.AddTool(mcp.NewTool("again"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -271,8 +271,8 @@ func TestTheFieldsThatTheAdapterCopiesAreKnown(t *testing.T) {
 			t.Errorf("%T has the fields %q, not %q: look at what is new, and whether it carries a state", known.of, got, known.fields)
 		}
 	}
-	// For each kind of hook that runs after a request, the adapter must have a hook of its own,
-	// unless the result carries neither a state nor a cursor.
+	// The adapter must have a hook after each kind of request whose result carries a state or a
+	// cursor.
 	var hooks []string
 	for field := range slices.Values(reflect.VisibleFields(reflect.TypeOf(server.Hooks{}))) {
 		if strings.HasPrefix(field.Name, "OnAfter") {

@@ -10,8 +10,8 @@ import (
 )
 
 // mcp-go has one stdio session for the whole process. If server.StdioServer serves two
-// connections, for example in a daemon, an older client could get the questions of another, and
-// its answers would count as those of the other. Nothing tells for certain that a connection has
+// connections, for example in a daemon, an older client could get the questions for another client,
+// and answer in its place. Nothing tells for certain that a connection has
 // ended: an HTTP client can end the session with a DELETE while the connection is open. So
 // after a second connection, older clients over stdio are not asked any more.
 
@@ -34,8 +34,8 @@ func isStdio(session server.ClientSession) bool {
 const stdioShared = "this process has served more than one connection over stdio, and in mcp-go they share one session: " +
 	"a client of an older revision cannot be asked, because another client could answer. Start a process for each client"
 
-// sharesStdio reports whether a call is one of an older client whose stdio session other
-// clients may share.
+// sharesStdio reports whether a call comes from an older client on stdio, and other clients may
+// share its session.
 func sharesStdio(ctx context.Context) bool {
 	return stdioSessions.Load() > 1 && !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) && isStdio(server.ClientSessionFromContext(ctx))
 }

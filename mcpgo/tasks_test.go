@@ -113,7 +113,7 @@ func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
 	}
 }
 
-// TestAToolThatBecomesATaskToolGetsNoForgedState has a tool of a session that hides a task tool of
+// TestAToolThatBecomesATaskToolGetsNoForgedState uses a session whose own tool hides a task tool of
 // the same name. The session loses its tool after our hook has looked at it, and before mcp-go
 // chooses the tool. A client can do this: it ends its session during the call.
 func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
@@ -131,8 +131,8 @@ func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
 	}
 }
 
-// TestACallThatIsNoTaskDoesNotBecomeOne has a tool of a session that hides a tool with task support
-// of the same name. The session loses its tool after our hook has looked at it. If mcp-go then ran
+// TestACallThatIsNoTaskDoesNotBecomeOne uses a session whose own tool hides a tool of the same name
+// that supports tasks. The session loses its tool after our hook has looked at it. If mcp-go then ran
 // the call as a task, a question would be lost.
 func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
 	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true))
@@ -145,8 +145,8 @@ func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
 	}
 }
 
-// TestATaskWhoseToolHasChangedCannotAsk has a tool that is registered anew while it runs as a task,
-// and then asks. The new tool does not support tasks.
+// TestATaskWhoseToolHasChangedCannotAsk registers a tool anew while the tool runs as a task. Then the
+// task asks. The new tool does not support tasks.
 func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithTaskCapabilities(true, true, true))

@@ -227,7 +227,7 @@ func TestTypedToolsAreProtected(t *testing.T) {
 type ownTools struct {
 	server.ClientSession
 	tools       map[string]server.ServerTool
-	isForgetful bool // true if the session loses its tools when somebody has looked at them
+	isForgetful bool // true if the session loses its tools after somebody has looked at them
 }
 
 func (o *ownTools) GetSessionTools() (tools map[string]server.ServerTool) {
