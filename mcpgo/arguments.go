@@ -3,6 +3,7 @@ package mcpgo
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"math"
@@ -34,12 +35,15 @@ import (
 // boundText. No token can be bound to a text that is longer than the limit.
 func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	text := []byte(params.RawArguments)
-	if max(len(sent), len(text)) > limit {
-		return []byte(notJSON)
+	if len(text) > limit {
+		return text // the boundary refuses it for its length
+	}
+	if len(sent) > limit {
+		return sent
 	}
 	var decoded any
 	if len(text) > 0 && json.Unmarshal(text, &decoded) != nil {
-		return []byte(notJSON)
+		return unbindable()
 	}
 	if equalJSON(orEmpty(params.Arguments), orEmpty(decoded)) && exactjson.Same(sent, text) {
 		return wrapArray(text)
@@ -80,15 +84,34 @@ var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to the 
 
 // recordArrival remembers the arguments of a call before other hooks see them.
 func recordArrival(ctx context.Context, _ any, _ mcp.MCPMethod, message any) {
-	req, ok := message.(*mcp.CallToolRequest)
+	if req, ok := message.(*mcp.CallToolRequest); ok {
+		if i := installed(ctx); i != nil && i.mayChange() {
+			remember(ctx, &arrivals, bytes.Clone(req.Params.RawArguments))
+		}
+	}
+}
+
+// remember stores a value for a request, in a map whose keys are like those of arrivals. It keeps
+// the first value, because a hook of the author may call our hooks again.
+func remember(ctx context.Context, values *sync.Map, value any) {
 	info := server.RequestProtocolInfoFromContext(ctx)
-	if i := installed(ctx); !ok || info == nil || i == nil || !i.mayChange() {
+	if info == nil {
 		return
 	}
 	key := weak.Make(info)
-	if _, known := arrivals.LoadOrStore(key, bytes.Clone(req.Params.RawArguments)); !known { // a hook of the author may call recordArrival again
-		runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
+	if _, known := values.LoadOrStore(key, value); !known {
+		runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { values.Delete(key) }, key)
 	}
+}
+
+// remembered returns the value that remember has stored for a request, or nil if there is none.
+func remembered(ctx context.Context, values *sync.Map) any {
+	info := server.RequestProtocolInfoFromContext(ctx)
+	if info == nil {
+		return nil
+	}
+	value, _ := values.Load(weak.Make(info))
+	return value
 }
 
 // forgetArrival forgets the arguments of a call that runs as a task. Such a call cannot ask, so no
@@ -101,20 +124,19 @@ func forgetArrival(ctx context.Context) {
 }
 
 // boundTo returns the text that the token of a call is bound to. Middleware may pass on a context
-// that does not tell what the client sent. Then boundTo returns notJSON.
+// that does not tell what the client sent. Then boundTo returns an unbindable text.
 func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) []byte {
 	if !i.mayChange() {
 		return wrapArray(params.RawArguments)
 	}
-	info := server.RequestProtocolInfoFromContext(ctx)
-	if info == nil {
-		return []byte(notJSON)
+	sent, ok := remembered(ctx, &arrivals).([]byte)
+	switch {
+	case ok:
+		return boundText(sent, params, i.policy.MaxArguments)
+	case params.Task != nil:
+		return wrapArray(params.RawArguments) // see forgetArrival
 	}
-	sent, ok := arrivals.Load(weak.Make(info))
-	if !ok {
-		return []byte(notJSON)
-	}
-	return boundText(sent.([]byte), params, i.policy.MaxArguments)
+	return unbindable()
 }
 
 // mayChange reports whether a hook of the author, or middleware that was added before Protect,
@@ -125,12 +147,16 @@ func (i *installation) mayChange() bool {
 	return i.outer || h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
-// hasMiddleware reports whether a server already has middleware for tools. mcp-go has no
-// method for this, so hasMiddleware reads a private field. If a later release of mcp-go
-// has no such field, hasMiddleware returns true, which costs only time.
+// hasMiddleware reports whether a server already has middleware for tools or prompts. mcp-go has
+// no method for this, so hasMiddleware reads private fields. If a later release of mcp-go has no
+// such fields, hasMiddleware returns true, which costs only time.
 func hasMiddleware(srv *server.MCPServer) bool {
-	field := reflect.ValueOf(srv).Elem().FieldByName("toolHandlerMiddlewares")
-	return field.Kind() != reflect.Slice || field.Len() > 0
+	for _, name := range []string{"toolHandlerMiddlewares", "promptHandlerMiddlewares"} {
+		if field := reflect.ValueOf(srv).Elem().FieldByName(name); field.Kind() != reflect.Slice || field.Len() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // equalJSON reports whether a value equals another value, which encoding/json decoded into an
@@ -165,11 +191,12 @@ func equalJSON(value, decoded any) bool {
 	return value == nil && decoded == nil
 }
 
-// notJSON stands for arguments that cannot be written as JSON. It is not JSON itself, so a
-// client cannot send it, and no token can be sealed for it.
-const notJSON = "!"
+// unbindable returns a text for arguments that cannot be written as JSON. It is not JSON itself, so
+// no token of the native format can be sealed for it. And it is never the same, so no token of
+// an author's own format, which may bind any text, can be used for other arguments.
+func unbindable() []byte { return []byte("!" + rand.Text()) }
 
-// jsonOf returns the JSON of a value. It returns notJSON if the value cannot be written as
+// jsonOf returns the JSON of a value. It returns an unbindable text if the value cannot be written as
 // JSON, or if two different values could have this JSON, because encoding/json replaces text
 // that is not UTF-8 with U+FFFD.
 func jsonOf(value any) (text []byte) {
@@ -183,7 +210,7 @@ func jsonOf(value any) (text []byte) {
 		}
 		return err
 	}) != nil {
-		return []byte(notJSON)
+		return unbindable()
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package mcpgo_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -297,6 +298,49 @@ func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 		if r := retry("sandbox"); r.Error != nil {
 			t.Errorf("%s: %s", where, r.raw)
 		}
+	}
+}
+
+// anyText is a format whose digest is of any text, JSON or not, as a format of an author may be.
+type anyText struct{ mcpseal.Format }
+
+func (anyText) Digest(b *mcpseal.Binding) ([]byte, error) {
+	sum := sha256.Sum256(b.Arguments)
+	return sum[:16], nil
+}
+
+// A format of an author's own may have a digest of texts that are not JSON. A token for arguments that
+// cannot be bound must not open for others.
+func TestArgumentsThatCannotBeBoundAreNeverTheSame(t *testing.T) {
+	format := anyText{mcpseal.NativeFormat(mcpseal.Ephemeral())}
+	var set any
+	srv := server.NewMCPServer("test", "1", asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		if set != nil {
+			req.Params.Arguments = set
+		}
+	}))
+	mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.Keys, c.Format, c.MaxArguments, c.Audience = nil, format, 100, "test" }), &mcpgo.Options{Principal: userFromContext})
+	addHandlers(srv)
+	alice := as(t.Context(), "alice")
+	ask := func(arguments, token string) reply {
+		return send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+arguments+`,"requestState":`+quote(token))
+	}
+	long := strings.Repeat("x", 200)
+	isInvalid(t, "long arguments", ask(`{"to":"bob","pad":"`+long+`"}`, ""))
+	asked := ask(`{"to":"bob"}`, "")
+	if asked.Result.RequestState == "" {
+		t.Fatalf("not asked: %s", asked.raw)
+	}
+	isRejected(t, ask(`{"to":"mallory"}`, asked.Result.RequestState))
+	isRejected(t, ask(`{"to":"mallory","pad":"`+long+`"}`, asked.Result.RequestState))
+	if r := ask(`{"to":"bob"}`, asked.Result.RequestState); r.Error != nil {
+		t.Errorf("the honest retry: %s", r.raw)
+	}
+	set = map[string]any{"to": func() {}}
+	asked = ask(`{"to":"bob"}`, "")
+	isRejected(t, ask(`{"to":"bob"}`, asked.Result.RequestState+"."))
+	if token := asked.Result.RequestState; token != "" {
+		isRejected(t, ask(`{"to":"bob"}`, token))
 	}
 }
 

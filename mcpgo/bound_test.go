@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"reflect"
 	"runtime"
 	"testing"
@@ -15,16 +16,14 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// hasMiddleware reads a private field of mcp-go. If a newer mcp-go has no such field, every call
+// hasMiddleware reads private fields of mcp-go. If a newer mcp-go has no such fields, every call
 // would pay for outer middleware, even if there is none.
 func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
-	for _, has := range []bool{false, true} {
-		srv := server.NewMCPServer("test", "1")
-		if has {
-			srv.Use(func(next server.ToolHandlerFunc) server.ToolHandlerFunc { return next })
-		}
-		if got := hasMiddleware(srv); got != has {
-			t.Errorf("got %t, want %t", got, has)
+	tools := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc { return next })
+	prompts := server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc { return next })
+	for _, options := range [][]server.ServerOption{nil, {tools}, {prompts}, {tools, prompts}} {
+		if got, want := hasMiddleware(server.NewMCPServer("test", "1", options...)), options != nil; got != want {
+			t.Errorf("%d options: got %t, want %t", len(options), got, want)
 		}
 	}
 }
@@ -122,7 +121,7 @@ func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { held = max(held, arrivalsHeld()) })
 	srv := server.NewMCPServer("test", "1", server.WithHooks(hooks))
-	Protect(srv, b, &Options{AllowAnonymous: true})
+	Protect(srv, b, &Options{AllowAnonymous: true, Logger: slog.New(slog.DiscardHandler)})
 	srv.AddTool(mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("over") })
 	for range 100 {
 		srv.HandleMessage(t.Context(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}`))

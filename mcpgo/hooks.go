@@ -220,17 +220,14 @@ func (i *installation) intact(ctx context.Context) bool {
 const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the hooks were assigned: set them before. " +
 	"Or the server is a copy of the one that Protect got: use a pointer to it"
 
-// whileIntact returns a filter for the tools or prompts of a server. If our hooks are gone,
-// the filter hides every tool or prompt: without the hooks nothing seals the cursors of
-// lists, and task tools would get states that nobody checked.
-func whileIntact[T any](i *installation) func(context.Context, []T) []T {
-	return func(ctx context.Context, items []T) []T {
-		if i.intact(ctx) {
-			return items
-		}
-		i.refuse(ctx, "", hooksLost)
-		return nil
+// whileIntact returns the tools or prompts of a server, or none if our hooks are gone: without the
+// hooks nothing seals the cursors of lists, and task tools would get states that nobody checked.
+func whileIntact[T any](i *installation, ctx context.Context, items []T) []T {
+	if i.intact(ctx) {
+		return items
 	}
+	i.refuse(ctx, "", hooksLost)
+	return nil
 }
 
 // beforeCall decides what mcp-go must not decide before our middleware runs.
@@ -239,7 +236,7 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 		if i.decideTask(ctx, req); req.Params.Task != nil {
 			forgetArrival(ctx)
 		}
-		i.refuseLong(ctx, req)
+		i.refuseLong(ctx, &req.Params)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -139,24 +140,43 @@ func (p *pagedTools) add(tool *mcp.Tool, options PageOptions) {
 	p.exist.Store(true)
 }
 
+// tooLong has the calls of paged tools whose arguments are too long. Its keys are like those of
+// arrivals.
+var tooLong sync.Map
+
 // refuseLong refuses a call of a paged tool whose arguments, without the cursor, are too long.
 // mcp-go may check arguments of any length against a schema, and repeat them in its error, before
-// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call. But
-// mcp-go looks for the tool after the hook, so refuseLong sets a name that no tool has.
-func (i *installation) refuseLong(ctx context.Context, req *mcp.CallToolRequest) {
+// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call, but
+// before mcp-go checks arguments, it asks our filter, which hides the tool from this call.
+func (i *installation) refuseLong(ctx context.Context, params *mcp.CallToolParams) {
 	if !i.paged.exist.Load() {
 		return
 	}
-	tool := toolOf(ctx, req.Params.Name)
+	tool := toolOf(ctx, params.Name)
 	if tool == nil || len(tool.RawOutputSchema) == 0 {
 		return
 	}
 	options, isPaged := i.paged.options.Get(&tool.RawOutputSchema[0])
-	if !isPaged || !isTooLong(req.Params.RawArguments, &options) {
+	if !isPaged {
 		return
 	}
-	i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", req.Params.Name, "cause", errTooLong.Error())
-	req.Params.Name += " with arguments that are too long"
+	isLong := isTooLong(params.RawArguments, &options)
+	if !isLong && i.mayChange() && !agree(params.RawArguments, params.Arguments) { // mcp-go checks Arguments
+		isLong = isTooLong(jsonOf(params.Arguments), &options)
+	}
+	if isLong {
+		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", params.Name, "cause", errTooLong.Error())
+		remember(ctx, &tooLong, true)
+	}
+}
+
+// shownTools is a filter for tools. It hides all tools from a call that refuseLong has refused, and
+// from everybody if our hooks are gone.
+func (i *installation) shownTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
+	if i.paged.exist.Load() && remembered(ctx, &tooLong) != nil {
+		return nil
+	}
+	return whileIntact(i, ctx, tools)
 }
 
 // isTooLong reports whether arguments are too long for a paged tool. The cursor does not count.

@@ -202,7 +202,7 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 		}, &mcpgo.PageOptions{MaxArguments: 1024})
 	for _, items := range []int{1000, 50000, 500000} {
 		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[`+strings.Repeat("0,", items)+`0]}`)
-		if r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, "with arguments that are too long") || len(r.raw) > 250 {
+		if r.Error == nil || r.Error.Code != -32602 || len(r.raw) > 250 {
 			t.Errorf("%d items: %.200s", items, r.raw)
 		}
 	}

@@ -2,6 +2,7 @@ package mcpgo_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -367,4 +368,35 @@ func TestATokenIsUsedOnceAcrossReplicas(t *testing.T) {
 	}
 	isRejected(t, retry(alice, t, one, used))
 	isRejected(t, retry(alice, t, two, used))
+}
+
+// TestOuterMiddlewareMayTryAPromptAgain has a handler that changes its arguments before it fails. When
+// middleware from before Protect tries again, the arguments must be as they arrived.
+func TestOuterMiddlewareMayTryAPromptAgain(t *testing.T) {
+	srv := protected(t, new(log), server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+		return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			if result, err := next(ctx, req); err == nil {
+				return result, nil
+			}
+			return next(ctx, req)
+		}
+	}))
+	runs := 0
+	srv.AddPrompt(mcp.NewPrompt("busy"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		delete(req.Params.Arguments, "dry")
+		if runs++; runs == 1 {
+			return nil, errors.New("busy")
+		}
+		if req.Params.RequestState == "" {
+			return question().PromptResult(), nil
+		}
+		return mcp.NewGetPromptResult("done", nil), nil
+	})
+	alice := as(t.Context(), "alice")
+	asked := send(alice, t, srv, "prompts/get", `"name":"busy","arguments":{"dry":"true"}`)
+	again := `"name":"busy","requestState":` + quote(asked.Result.RequestState) + `,"arguments":`
+	isRejected(t, send(alice, t, srv, "prompts/get", again+`{}`))
+	if r := send(alice, t, srv, "prompts/get", again+`{"dry":"true"}`); r.text() != "done" {
+		t.Errorf("got %s", r.raw)
+	}
 }

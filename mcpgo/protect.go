@@ -164,8 +164,8 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	srv.Use(i.tool)
 	server.WithPromptHandlerMiddleware(i.prompt)(srv)
 	server.WithResourceHandlerMiddleware(i.resource)(srv)
-	server.WithToolFilter(whileIntact[mcp.Tool](i))(srv)
-	server.WithPromptFilter(whileIntact[mcp.Prompt](i))(srv)
+	server.WithToolFilter(i.shownTools)(srv)
+	server.WithPromptFilter(func(ctx context.Context, prompts []mcp.Prompt) []mcp.Prompt { return whileIntact(i, ctx, prompts) })(srv)
 	return &Protected{i, srv}
 }
 

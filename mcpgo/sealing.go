@@ -14,7 +14,8 @@ import (
 // [Protect]. The advantage: such a handler gets only the token, so if it forgets to open the
 // token, it has no state at all, and cannot trust an unchecked one. The price: three calls in
 // each handler that asks questions. Such a handler must not change its arguments before it
-// asks an older client: mcp-go calls the handler again with the same arguments. If a replica
+// asks an older client: mcp-go calls the handler again with the same arguments. With
+// Config.AskAgain, an older client that answers late is asked again. If a replica
 // serves the same tool with gosdk/elicit, call [adapter.PinsWording] after Open: if it returns
 // true, elicit wrote the state, so the handler must not read it, and must ask anew.
 
@@ -22,7 +23,8 @@ import (
 // handler got: method, target, arguments and user. It fails on a protected server,
 // because there the middleware seals the state. If it fails, the handler must return the
 // error unchanged. Use Request in a handler that calls Open and Seal itself, on a server
-// without Protect.
+// without Protect. On such a server nothing records what the client sent, so hooks and
+// middleware must not take out an argument that matters.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if !ok {
