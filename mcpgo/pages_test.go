@@ -246,6 +246,32 @@ func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 	}
 }
 
+// A filter may hide a paged tool from some users. For them, the tool must look like one that does not
+// exist, however long the arguments are.
+func TestAHiddenPagedToolLooksLikeAnUnknownOne(t *testing.T) {
+	srv := paged(t, new(log), nil, server.WithToolFilter(func(context.Context, []mcp.Tool) []mcp.Tool { return nil }))
+	for _, length := range []int{1, 70_000, 300_000} {
+		call := func(tool string) string {
+			return send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"`+tool+`","arguments":{"x":"`+strings.Repeat("x", length)+`"}`).raw
+		}
+		if hidden, unknown := call("search"), call("nothing"); hidden != strings.ReplaceAll(unknown, "nothing", "search") {
+			t.Errorf("%d bytes: the hidden tool: %.200s, an unknown one: %.200s", length, hidden, unknown)
+		}
+	}
+}
+
+// mcp-go checks Arguments, so long ones must be refused even if a hook removes or replaces their text.
+func TestLongArgumentsNeverReachTheSchemaWithoutTheirText(t *testing.T) {
+	for _, text := range []string{``, `{}`} {
+		l := new(log)
+		srv := paged(t, l, nil, server.WithInputSchemaValidation(), asHook(func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = json.RawMessage(text) }))
+		if _, r := page(as(t.Context(), "alice"), t, srv, `{"`+strings.Repeat("x", 70_000)+`":1}`); r.Error == nil || !strings.Contains(r.Error.Message, "not found") {
+			t.Errorf("%s: %.300s", text, r.raw)
+		}
+		has(t, l, "more than PageOptions.MaxArguments")
+	}
+}
+
 // If the arguments are too long, outer middleware must not run: it may make new arguments, without
 // those that a hook enforced.
 func TestArgumentsThatAreTooLongNeverReachOuterMiddleware(t *testing.T) {
