@@ -162,3 +162,19 @@ func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 	}
 	has(t, l, "a tool that runs as a task cannot ask")
 }
+
+// TestATaskThatMiddlewareHidesCannotAsk has middleware that takes out of a request that the call
+// runs as a task. mcp-go would lose the question.
+func TestATaskThatMiddlewareHidesCannotAsk(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(asMiddleware(func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.Task = nil
+	})))
+	srv.AddTool(mcp.NewTool("both", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return question().ToolResult(), nil
+	})
+	if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{}`); !strings.Contains(r.raw, "Invalid params") {
+		t.Errorf("got %s", r.raw)
+	}
+	has(t, l, "arguments cannot be digested")
+}
