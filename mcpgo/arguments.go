@@ -134,7 +134,7 @@ func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) 
 	case ok:
 		return boundText(sent, params, i.policy.MaxArguments)
 	case params.Task != nil:
-		return wrapArray(params.RawArguments) // see forgetArrival
+		return boundText(params.RawArguments, params, i.policy.MaxArguments) // see forgetArrival
 	}
 	return unbindable()
 }

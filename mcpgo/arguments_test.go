@@ -615,6 +615,15 @@ func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
 			if r := older(t, srv, `"name":"echo","arguments":{}`); r.Error != nil {
 				t.Errorf("%s, %s: %s", place, how, r.raw)
 			}
+			srv = protected(t, new(log), server.WithElicitation(), server.WithRecovery(), server.WithTaskCapabilities(true, true, true), option(func(_ context.Context, req *mcp.CallToolRequest) {
+				req.Params.Arguments = map[string]any{"node": value}
+			}))
+			srv.AddTool(mcp.NewTool("either", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText("done"), nil
+			})
+			if r := result(as(t.Context(), "alice"), t, srv, `"name":"either","arguments":{},"task":{}`); r.text() != "done" {
+				t.Errorf("%s, %s, as a task: %s", place, how, r.raw)
+			}
 		}
 	}
 }
