@@ -181,7 +181,7 @@ func parallelJobs() []parallel {
 			}
 		}},
 		{"spend, a naive store: a map and a mutex", 0, func(g int) func() { return spendFrom(g, naive) }},
-		{"spend, the store in memory alone", 0, func(g int) func() { return spendFrom(g, store) }},
+		{"spend, the store in memory alone", leastSpeedUp, func(g int) func() { return spendFrom(g, store) }},
 		{"spend, with the retry that it belongs to", leastSpeedUp, func(g int) func() {
 			boundary := single.getter(g)
 			return func() { retry(boundary(), state) }

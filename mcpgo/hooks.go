@@ -28,7 +28,7 @@ type installation struct {
 	*Protection
 	hooks  weak.Pointer[server.Hooks]
 	places *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
-	outer  bool                        // true if the server had middleware for tools before it was protected
+	outer  bool                        // true if the server had middleware for tools or prompts before it was protected
 	paged  pagedTools
 }
 

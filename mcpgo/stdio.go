@@ -10,10 +10,10 @@ import (
 )
 
 // mcp-go has one stdio session for the whole process. If server.StdioServer serves two
-// connections, for example in a daemon, an older client could get the questions for another client,
-// and answer in its place. Nothing tells for certain that a connection has
-// ended: an HTTP client can end the session with a DELETE while the connection is open. So
-// after a second connection, older clients over stdio are not asked any more.
+// connections, for example in a daemon, an older client could get the questions for another
+// client, and answer in its place. Nothing tells for certain that a connection has ended: an HTTP
+// client can end the session with a DELETE while the connection is open. So after a second
+// connection, older clients over stdio are not asked any more.
 
 // stdioSessions is how many stdio sessions have begun in this process, on protected servers.
 var stdioSessions atomic.Int32

@@ -285,8 +285,8 @@ func (r *adapterRig) completes(request adapterRequest) {
 	}
 }
 
-// The method rejects sends the request. It fails the trial if the response is not the error
-// that all rejections share, or if a handler runs.
+// Use the method rejects to send a request that must be rejected. The trial fails if the response
+// is not the error that all rejections share, or if a handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runCount()
 	response := r.send(request)

@@ -29,16 +29,16 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 	})
 	t.Run("ANonBlockingStoreWaitsForNothing", func(t *testing.T) {
 		for _, goroutines := range []int{1, 32} { // some stores wait only if one call runs alone, and others only if many run
-			if why := wait(t, store, newUse, goroutines); why != "" {
+			if why := findWaiting(t, store, newUse, goroutines); why != "" {
 				t.Fatalf("NonBlocking says that Spend cannot block, and a call of Spend waits: %s", why)
 			}
 		}
 	})
 }
 
-// wait calls Spend in several goroutines at once. It returns the stack of a call that waits, or ""
+// findWaiting calls Spend in several goroutines at once. It returns the stack of a call that waits, or ""
 // if it has seen none.
-func wait(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use, goroutines int) (why string) {
+func findWaiting(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use, goroutines int) (why string) {
 	const calls, looks = 50, 200
 	shared := newUse()
 	var begun, group sync.WaitGroup
