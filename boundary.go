@@ -67,7 +67,7 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // every claim must be waived for an unsealed format, but the boundary demands these two anyway
+			format.waives &^= ClaimSingleUse | ClaimWording // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that the key source is told the lifetime of tokens only if New accepts the config

@@ -25,9 +25,9 @@ type Config struct {
 	// does without these claims. Zero waives none.
 	Waive ClaimSet
 	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of all
-	// formats in Format and AlsoOpen, at most one may have no prefix. Cursors are sealed with
-	// the first ring or codec among Keys, Format and AlsoOpen, in this order. Nil means no
-	// further formats.
+	// formats in Format and AlsoOpen, at most one may have no prefix. Nil means no further
+	// formats. Cursors, unlike tokens, may be sealed with keys from AlsoOpen: they use the
+	// first ring or codec in Keys, Format and AlsoOpen, in this order.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services with different names

@@ -91,6 +91,23 @@ func TestTheREADMEIsShort(t *testing.T) {
 	}
 }
 
+// TestTheCommandsOfTheREADMENeedTheGoThatItNames uses go.work, which decides what both commands
+// need.
+func TestTheCommandsOfTheREADMENeedTheGoThatItNames(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := os.ReadFile("go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ := strings.Cut(strings.TrimPrefix(string(work), "go "), "\n")
+	if want := "need nothing but Go " + version + " or later"; !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+}
+
 // TestThePictureOfThePackagesIsTrue checks that every arrow of the picture in docs/design.md is
 // an import: the package where the arrow begins imports the package where it ends.
 func TestThePictureOfThePackagesIsTrue(t *testing.T) {

@@ -158,7 +158,7 @@ func TestATableForgetsWhatIsGone(t *testing.T) {
 		runtime.Gosched()
 	}
 	held := make([]*object, 0, 20000)
-	for len(held) < cap(held) { // Add sometimes removes the entries of objects that are gone
+	for len(held) < cap(held) { // only some calls of table.Add remove the entries of objects that are gone
 		o := &object{next: kept}
 		held = append(held, o)
 		table.Add(o, 2)
@@ -251,8 +251,8 @@ func TestATokenPinsTheWordingOfAllItsQuestionsOrOfNone(t *testing.T) {
 	}
 }
 
-// TestALoggerMayListTheTools has a logger that lists the tools, as a log handler that calls the server
-// does. Page must not hold its lock while it logs.
+// TestALoggerMayListTheTools calls Page from the logger that Page uses. This happens if a log handler
+// lists the server's tools. So Page must not hold its lock while it logs.
 func TestALoggerMayListTheTools(t *testing.T) {
 	var u adapter.Unlisted
 	u.Expect("Options.Unsolicited", []string{"misspelt"})

@@ -40,8 +40,8 @@ func (a *Arguments) Text() []byte {
 	return a.text
 }
 
-// Release lets another call reuse the memory of the copy. Call it when nothing will be
-// sealed any more for this call.
+// Release lets a later copy reuse the memory of this copy. Call Release at the end of the
+// request, when nothing more will be sealed for it.
 func (a *Arguments) Release() {
 	if a == nil || cap(a.text) > maxPooled {
 		return

@@ -42,8 +42,8 @@ func (c Capabilities) Meet(need Need) bool {
 	return false
 }
 
-// CapabilitiesIn converts the capabilities that a client declared. The parameter declared
-// is the JSON object from the client, decoded by encoding/json. Use CapabilitiesIn with
+// CapabilitiesIn converts the capabilities that a client declared. The parameter is the
+// JSON object from the client, decoded by encoding/json. Use CapabilitiesIn with
 // an SDK that keeps capabilities as JSON; with another SDK, fill in the fields yourself.
 func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {

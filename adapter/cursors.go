@@ -18,9 +18,9 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
-// ToolCursors returns an issuer of cursors for paged tools. The parameter own is the issuer
-// that the server's author set, or nil if the author set none. ToolCursors returns the
-// author's issuer if there is one. Otherwise it returns an issuer that seals with the
+// ToolCursors returns an issuer of cursors for paged tools. The second parameter is the
+// issuer that the server's author set, or nil if the author set none. ToolCursors returns
+// the author's issuer if there is one. Otherwise it returns an issuer that seals with the
 // boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
 // [mcpseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
 // issuer to [ServePage].
@@ -47,8 +47,8 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers is an issuer that refuses requests without a user: it makes their Principal return
-// an error.
+// forUsers is an issuer that refuses requests without a user. Open makes the Principal of a
+// request return an error if there is no user.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

@@ -38,19 +38,19 @@ type PageOptions struct {
 }
 
 // defaultMaxPaged is the default of PageOptions.MaxArguments, in bytes. It is low, because
-// a schema library may need many times the memory of the arguments to refuse them.
+// a schema library may use much memory when it refuses arguments: many times their length.
 const defaultMaxPaged = 64 << 10
 
 // CursorRoom is how many bytes the cursor may add to the arguments of a paged tool. The
 // longest native cursor has 128 KiB, and the name of its argument takes some bytes too.
-// Add CursorRoom to the limit for the length of the arguments while the cursor is still
-// among them.
+// Arguments that still include the cursor may be CursorRoom bytes longer than
+// [PageOptions.MaxArguments].
 const CursorRoom = 132 << 10
 
 // WithDefaults returns a copy of the options in which zero values are replaced with their
-// defaults. It returns an error if an option is wrong. The parameter most is
-// [mcpseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
-// its default. Call WithDefaults when a paged tool is registered.
+// defaults. It returns an error if an option is wrong. Pass
+// [mcpseal.Config.MaxArguments] of the boundary as the parameter most. If the pointer o is
+// nil, every option has its default. Call WithDefaults when a paged tool is registered.
 func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {

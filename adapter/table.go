@@ -8,9 +8,8 @@ import (
 
 // Table maps objects to values. The objects are, for example, the servers that an adapter
 // protects. A Table does not keep its objects alive, but it keeps their values alive: if a
-// value refers to its object, the object is never garbage-collected. In that case, use a
-// [weak.Pointer] as the value, and let the object itself refer to what the pointer points
-// to.
+// value refers to its object, the object is never garbage-collected. To avoid this,
+// make the value a [weak.Pointer] to the data, and let the object refer to the data.
 // The zero Table is empty. A Table is safe for concurrent use. Use a Table to remember
 // something about a server whose type is not yours.
 type Table[K, V any] struct {
@@ -40,7 +39,7 @@ func (t *Table[K, V]) Add(object *K, value V) bool {
 }
 
 // Get returns the value of an object. The result ok is false if the table does not have
-// the object. Use it, for example, to find out whether a server is protected.
+// the object. Use Get, for example, to find out whether a server is protected.
 func (t *Table[K, V]) Get(object *K) (value V, ok bool) {
 	if object == nil {
 		return value, false

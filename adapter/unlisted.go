@@ -39,8 +39,8 @@ func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.S
 	}
 }
 
-// missing returns the tools to warn about. Page writes the warnings without holding the lock,
-// because the logger may itself list the tools.
+// missing returns the tools to warn about. The method Page writes the warnings after missing
+// has released the lock, because the logger may itself list the tools.
 func (u *Unlisted) missing(number int, last bool, tools iter.Seq[string]) map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

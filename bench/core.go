@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// coreComparisons measure how much single use and an observer slow down a retry, and how
-// much longer it takes to open a token with many questions.
+// coreComparisons measure how much slower a retry is with a replay store, and with an
+// observer. They also measure how much longer it takes to open a token with many questions.
 func coreComparisons() []comparison {
 	return []comparison{
 		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{
@@ -27,8 +27,8 @@ func coreComparisons() []comparison {
 	}
 }
 
-// mayBlock hides from the boundary that a store cannot block, so that the boundary uses a
-// timeout.
+// mayBlock wraps a store that cannot block. It hides the store's method NonBlocking, so that
+// the boundary uses a timeout.
 type mayBlock struct{ mcpseal.ReplayStore }
 
 func countEvents() func(context.Context, mcpseal.Event) {

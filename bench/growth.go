@@ -43,7 +43,7 @@ type growing struct {
 // to larger data is slower, and because times have noise.
 const (
 	constant  = 0.0
-	lookup    = 0.5 // the time is constant, except that a map of 100,000 entries does not fit into the fastest caches
+	lookup    = 0.5 // more than constant, because a map of 100,000 entries does not fit into the fastest caches
 	linear    = 1.0
 	quadratic = 2.0
 	slack     = 0.1

@@ -309,8 +309,8 @@ func (p proxyPair) clients(accept string) (both [2]*proxyClient) {
 	return both
 }
 
-// call calls a tool. The parameter members is JSON text that is added to the params: each
-// member after a comma, or "" for none.
+// call calls a tool. The parameter members is JSON text that is added at the end of the params. It
+// is "", or begins with a comma, such as `,"requestState":"..."`.
 func (c *proxyClient) call(tool, members string) error {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, members)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, c.address, strings.NewReader(body))

@@ -37,7 +37,8 @@ var figures = []figure{
 }
 
 // tableFigures says which row of the benchmark each column of the table in docs/speed.md shows.
-// The rows of the table in docs/speed.md are sizes of state, and the number of allocations.
+// Each row of the table in docs/speed.md is for one size of state, but the last row shows the
+// number of allocations.
 var tableFigures = map[string]string{
 	"mcpseal":                  "mcpseal",
 	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",
@@ -69,7 +70,8 @@ func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 	}
 }
 
-// unprinted returns what is wrong with the figures of a page.
+// unprinted checks that the page agrees with figures, tableFigures and the printed tables. It
+// returns the problems that it finds.
 func unprinted(section string, printed []printedTable) (problems []string) {
 	var prose, rows []string
 	for line := range strings.Lines(section) {
@@ -124,8 +126,8 @@ func inBytes(size string) string {
 	return strings.NewReplacer("1 KiB", "1024 B", "4 KiB", "4096 B").Replace(size)
 }
 
-// prints returns true if a table has this cell. If the table cannot be made on this machine, the
-// rows and columns that the table would have are searched.
+// prints reports whether a table has this cell. If this machine cannot make the table, prints
+// reports whether the table would have this row and this column.
 func prints(printed []printedTable, title, row, column string) bool {
 	for _, p := range printed {
 		if !strings.HasPrefix(p.title, title) {

@@ -39,9 +39,9 @@ const fewestTurns = 10
 // leastSpeedUp is the target for two goroutines.
 const leastSpeedUp = 1.8
 
-// parallel is a job that two goroutines do at the same time. The function job returns what
-// one goroutine runs. Both goroutines use the same boundary, store or server, as the
-// goroutines of a real server do.
+// parallel is a job that two goroutines do at the same time. The call job(n) returns
+// the function that goroutine n runs; n is 0 or 1. Both goroutines use the same boundary,
+// store or server, as the goroutines of a real server do.
 type parallel struct {
 	name  string
 	least float64

@@ -38,7 +38,7 @@ type printedTable struct {
 	heading string
 	columns []string
 	names   []string
-	cells   map[string]map[string]string // by the name of the row and that of the column
+	cells   map[string]map[string]string // the text of each cell, by row name and then by column name
 	after   []string                     // the lines after the rows
 	faults  []string
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/hostile"
 )
 
-// digests has one function for each format that digests the arguments in its own way.
+// digests maps each peer that has its own digest of the arguments to the function that computes it.
 var digests = map[string]func(arguments []byte) ([]byte, error){
 	"python": func(arguments []byte) ([]byte, error) {
 		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})
@@ -46,7 +46,8 @@ func TestHostileArgumentsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 }
 
 // TestNumbersBeyondADoubleBuyNoMore checks how much memory a digest takes for numbers that are too
-// large for a double. Python reads such a number as infinity. The other formats refuse it.
+// large for a double. The Python digest reads such a number as infinity. The ATD and Ruby digests
+// refuse it.
 func TestNumbersBeyondADoubleBuyNoMore(t *testing.T) {
 	for _, number := range []string{"1e999", "-1e999", "9e308"} {
 		text := "[" + strings.Repeat(number+",", 1<<17/len(number)) + "0]"
@@ -59,9 +60,9 @@ func TestNumbersBeyondADoubleBuyNoMore(t *testing.T) {
 	}
 }
 
-// TestANameThatIsNotUnicodeIsRefused tries names with half a surrogate pair. Every Go decoder reads
-// all such names as the same name and keeps the last member, so the order of the members would
-// count.
+// TestANameThatIsNotUnicodeIsRefused tries names with half a surrogate pair. The package
+// encoding/json reads all such names as the same name, and keeps only the value of the last one. So
+// the value that a handler gets would depend on the order of the names.
 func TestANameThatIsNotUnicodeIsRefused(t *testing.T) {
 	for peer, digest := range digests {
 		for _, text := range []string{

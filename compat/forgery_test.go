@@ -17,10 +17,12 @@ import (
 )
 
 // TestTwoAccountsCannotForgeAnMcpDState tries an attack on the signed mode of mcp.d. There, a tag
-// binds a token to a user. The tag is a MAC of the user's name, and everybody can read it in the
-// token. Payloads are signed with the same key. So an attacker can open an account whose name is
-// a payload: the tag of that account is the signature of the payload. The payload may hold any
-// state, and the tag of the attacker's other account.
+// binds a token to a user. By default, the tag is a MAC of the user's name, and everybody can read it
+// in the token. Payloads are signed with the same key.
+//
+// So an attacker who has one account writes a payload: any state, and the tag of that account. The
+// attacker then creates a second account, whose name is this payload. The tag of the second account
+// is the signature of the payload.
 func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 	for _, bind := range []compat.McpDBinding{compat.BindSubject, compat.BindSubjectAndTool} {
 		for _, space := range []string{"", " ", "\t", "\r\n", " \n\t "} {
@@ -41,7 +43,7 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
 				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
 			}
-			// Our boundary also refuses a token that mcp.d sealed for a user with such a name.
+			// Our boundary also refuses a token that mcp.d sealed for a user whose name is a payload.
 			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
 				t.Fatalf("a token opens for a user called %q", payload)
 			}
@@ -49,8 +51,8 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 	}
 }
 
-// TestTheAttackWouldWork shows that the test above can fail: by the peer's own
-// rules the forged token is a good one.
+// TestTheAttackWouldWork shows that TestTwoAccountsCannotForgeAnMcpDState can fail. Here, mcp.d seals
+// a token for the second account. With the tag in that token, the attacker forges a token that opens.
 func TestTheAttackWouldWork(t *testing.T) {
 	boundary := mcpdBoundary(t, compat.McpDOptions{})
 	mine := tagIn(t, sealFor(t, boundary, "mallory"))

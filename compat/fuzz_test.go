@@ -39,12 +39,13 @@ func splice(token, edit string) string {
 	return token[:at] + edit[2:] + token[min(at+int(edit[1]), len(token)):]
 }
 
-// fuzzFormat opens texts, edits of a token, and payloads that a key holder made. If a text or an
-// edit opens, it must be the token that was minted. If a payload opens, its state must survive
-// another Seal and Open.
+// fuzzFormat opens one token for each fuzz input. The input is the token itself (asText), a change to
+// the minted token (asEdit), or the payload of a token that a key holder made (asPayload). In the
+// first two modes, no token may open except the minted one. In every mode, the state of a token that
+// opens must survive another Seal and Open.
 //
-// For texts and edits, each process has its own secret, so no text is a token that another
-// process minted. For payloads, all processes have the same secret.
+// In the first two modes, each process has its own secret, so no input is a token that another
+// process minted. In the mode asPayload, all processes have the same secret.
 func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile string) {
 	binding := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
 	now := time.Now().UnixMilli()

@@ -60,9 +60,9 @@ type McpDOptions struct {
 // In signed mode one key signs both payloads and user names, and the token shows both
 // signatures. So a user who can choose a name that looks like a payload gets a signature for
 // that payload. This package therefore refuses names that begin with a brace, or with white
-// space and a brace. It also refuses names with a zero byte, because they look like another
-// user with another tool. The servers of mcp.d accept all these names. Prefer the encrypted
-// mode, and move to the native format as soon as you can.
+// space and a brace. In both modes, it also refuses names with a zero byte: such a name can
+// look like another user's name followed by another tool's name. The servers of mcp.d accept
+// all these names. Prefer the encrypted mode, and move to the native format as soon as you can.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")

@@ -236,8 +236,8 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 }
 
 // TestEveryAnswerReachesTheHandlerOfAPlaintextState checks what docs/migration.md says. An unsealed
-// state does not hold the questions that were asked, so every answer passes. The native token of the
-// next round holds them.
+// state does not hold the questions that were asked, so every answer passes. The next token is native
+// and holds the questions of its round, so only answers to these questions pass.
 func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
 	boundary := newBoundary(t, secondRollOut(plaintextOf(t, time.Hour), everything, newRing(t)))
 	round := opens(t, boundary, "step=1", "step=1")

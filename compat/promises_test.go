@@ -30,7 +30,8 @@ func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
 	return format
 }
 
-// sealed calls Seal with the digest of the arguments, which a boundary would add.
+// sealed returns the token that Seal makes. Like a boundary, it first adds the digest of the
+// arguments to the claims.
 func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(binding); err != nil {
 		return "", err
@@ -298,8 +299,9 @@ func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestAForgedTokenBuysNoDigest opens tokens with arguments that have no digest. A forged token is
-// rejected as forged, so every format looks at the token before it digests the arguments.
+// TestAForgedTokenBuysNoDigest opens tokens in calls whose arguments have no digest, because two
+// members have the same name. A forged token must be rejected as forged, not because of the
+// arguments. This shows that a format checks the token before it digests the arguments.
 func TestAForgedTokenBuysNoDigest(t *testing.T) {
 	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	all := formats(t, secret)
@@ -378,7 +380,7 @@ func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 			}
 		}
 		if name == "Python" {
-			continue // its tokens have fractions of a second
+			continue // Python tokens hold times with fractions of a second
 		}
 		if _, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
 			t.Errorf("%s seals a token that is dead at once", name)
@@ -427,7 +429,8 @@ func TestPythonPrincipal(t *testing.T) {
 }
 
 // TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound tries arguments in which two members have
-// the same name. Bind may read only the last of them, while a handler merges both.
+// the same name, and a name with half a surrogate pair. For two members with the same name, the
+// function in the option Bind may read only the last member, while a handler merges both members.
 func TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound(t *testing.T) {
 	bind := func(b *mcpseal.Binding) (string, error) {
 		var value any

@@ -132,8 +132,8 @@ func (f *fleet) roll(ctx context.Context, to replica, finished <-chan struct{}) 
 	return nil
 }
 
-// underLoad calls the parameter during, and runs flows until that function returns. Then underLoad
-// waits until these flows have ended.
+// underLoad runs flows while the given function runs. It returns after the last of these flows has
+// ended.
 func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 	finished, stop := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup

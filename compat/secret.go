@@ -84,8 +84,8 @@ func (s *scratch) decode(text string, head int) bool {
 	return len(sealed) >= head+nonceSize+tagSize
 }
 
-// release clears the plaintext and returns the buffers to the pool. If the buffers are too
-// large for the pool, release does nothing.
+// release clears the plaintext and returns the buffers to the pool. Buffers that are too large
+// for the pool are neither cleared nor returned.
 func (s *scratch) release() {
 	const maxPooled = 256 << 10
 	if cap(s.sealed) > maxPooled || cap(s.payload) > maxPooled {

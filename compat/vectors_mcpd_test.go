@@ -39,7 +39,7 @@ func checkMcpD(t *testing.T, c *vector) verdict {
 		encrypted = c.VerifyMode == "encrypted"
 	}
 	if c.Kind == "roundtrip" && !checkMcpDMint(t, c, encrypted) {
-		return verdict{} // we would not have minted it
+		return verdict{} // we would not mint this token
 	}
 	f, err := mcpdSide(t, c.Verify, encrypted)
 	if err != nil {

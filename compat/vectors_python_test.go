@@ -129,7 +129,8 @@ func checkPythonBoundary(t *testing.T, c *vector) verdict {
 		checkPythonMint(t, c)
 	}
 	if c.WireState != nil {
-		// A state that is not a string never reaches a boundary: it does not fit into the Go string.
+		// This request never reaches a boundary. Its requestState is not a JSON string, so decoding
+		// the request fails.
 		var params struct {
 			RequestState string `json:"requestState"`
 		}

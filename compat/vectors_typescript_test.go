@@ -68,8 +68,8 @@ func checkTypeScriptMint(t *testing.T, c *vector) {
 		t.Fatal(err)
 	}
 	equal(t, "the bind tag", string(tag), c.Internals.BindTag)
-	// JSON.stringify does not write every payload as it was given. The payload that verify
-	// returned has the form that JSON.stringify writes.
+	// The token holds the payload as JSON.stringify writes it, for example 1e+21 for 1e21. The
+	// payload that the peer opened has this form.
 	state := c.PayloadJSON
 	if state == nil {
 		state = c.Mint.PayloadJSON

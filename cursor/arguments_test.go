@@ -12,9 +12,9 @@ import (
 )
 
 // TestTheLogSaysWhenTheCursorIsAmongTheArguments opens a cursor with arguments that still hold
-// the cursor. The cursor is bound to the arguments without it, so it is rejected, and the walk
-// ends after one page. The log says what to do. Otherwise a developer might drop all arguments,
-// and the cursor would no longer be bound to them.
+// the cursor. The cursor was issued for arguments without a cursor, so Open rejects it, and the
+// walk ends after one page. The log says to leave out the cursor. Otherwise a developer might
+// drop all arguments, and cursors would no longer be bound to them.
 func TestTheLogSaysWhenTheCursorIsAmongTheArguments(t *testing.T) {
 	const hint = "without the cursor"
 	s := newService(t, cursor.Config{})

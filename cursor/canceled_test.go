@@ -12,8 +12,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// TestACallerWhoGaveUpIsNoFailure cancels the caller's context. The principal then fails, as it
-// would if it asked another service. The reason is ReasonCanceled, and the log has no error.
+// TestACallerWhoGaveUpIsNoFailure cancels the caller's context. The function Principal then
+// returns the error of the context, like a function that asks another service. The reason is
+// ReasonCanceled, and the log has no error.
 func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})

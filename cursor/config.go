@@ -98,7 +98,7 @@ func (c *Config) setDefaults() error {
 		}
 		c.Codec = mcpseal.RingCodec(c.Keys, mcpseal.PurposeCursor)
 	} else if c.Keys != nil {
-		return errors.New("cursor: Config has both Keys and Codec; name one")
+		return errors.New("cursor: Config has both Keys and Codec; set only one")
 	}
 	if c.Audience == "" {
 		return errors.New("cursor: Config.Audience is missing; name this service, for example by its host name, " +
@@ -109,8 +109,9 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		// Outlast is not called for the default TTL, which is one hour. A key source of package
-		// keys keeps its keys at least one hour anyway, unless keys.Options.LongestTTL is lower.
+		// The method Outlast is called only for a TTL that the config sets. The default is one
+		// hour. A keys.File opens cursors for that long anyway, unless its Options.LongestTTL
+		// is lower.
 		c.TTL = defaultTTL
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {

@@ -427,7 +427,7 @@ func TestASharedCursorOpensForEverybody(t *testing.T) {
 		other := request
 		other.Principal = principal
 		page := s.accept(t, other, token)
-		// The page's next cursor is bound to its caller again, because it is not marked as shared.
+		// Without Shared, only the caller of this page may use the next cursor.
 		next, err := page.Next(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)

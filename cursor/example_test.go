@@ -43,7 +43,7 @@ func Example() {
 			return nil, "", err
 		}
 		last := page.After.ID + 2
-		ids = []int{last - 1, last} // stands for a query of the rows with that status
+		ids = []int{last - 1, last} // stands for a query of the rows with the requested status
 		next, err = page.Next(ctx, key{ID: last})
 		return ids, next, err
 	}

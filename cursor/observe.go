@@ -50,8 +50,8 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		fail.Excuse(ctx, mcpseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
-		// Expiry is checked last. If another check failed, the client may have made the
-		// target up, so the observer does not get the target.
+		// The times are checked after the target. If another check failed, the client may
+		// have invented the target, so the observer does not get the target.
 		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
 			e.Target = mcpseal.TargetUnknown
 		}

@@ -34,8 +34,8 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // what the field binding was computed from
-		known bool // false if the field binding was not computed yet
+	bound     struct { // says for whom Page.binding was computed
+		known bool // false until Page.binding is computed
 		who   byte
 	}
 }
@@ -48,7 +48,8 @@ type NextPage struct {
 	// may serve the page with this cursor to other users.
 	Shared bool
 	// Cached is how long a cache may serve the page that holds the cursor. This time is
-	// added to the lifetime of the cursor.
+	// added to the lifetime of the cursor. Keys from a file must open cursors for that long:
+	// set keys.Options.LongestTTL to at least Config.TTL plus Cached.
 	Cached time.Duration
 }
 
@@ -82,7 +83,7 @@ func (p *Page) Position() []byte { return p.position }
 
 const (
 	errNoPage         = plain.Error("the Page does not come from a successful Open")
-	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
+	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which differs on every page")
 )
 
 // Next returns the cursor of the next page. The cursor's TTL counts from when this page
@@ -125,7 +126,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // after the text was opened, so that no digest is computed for a forged cursor
+	if fail := p.digestArguments(); fail != nil { // after texts.Open, so that no digest is computed for a forged cursor
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}

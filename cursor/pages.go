@@ -34,9 +34,9 @@ type Place[T any] struct {
 }
 
 // Open does what [Issuer.Open] does, and decodes the position. If T has changed since the
-// cursor was issued, the position may have members that T lacks, or members of other
-// types than in T. In that case, the error is ErrInvalid. To be safe, change [Config.Epoch]
-// whenever T changes. Call Open for every request, also for the first page.
+// cursor was issued, the position may not fit T: T may lack a member of the position, or
+// have another type for it. In that case, the error is ErrInvalid. To be safe, change
+// [Config.Epoch] whenever T changes. Call Open for every request, also for the first page.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {

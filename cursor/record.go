@@ -163,8 +163,8 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint returns a short hash of the user's name and of the byte who, which is forNobody,
-// forUser or forEverybody. It hashes only the first and the last eight bytes of a long name,
+// hint returns a short hash of two things: the user's name, and the parameter who (forNobody,
+// forUser or forEverybody). It hashes only the first and the last eight bytes of a long name,
 // because names usually differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15

@@ -20,7 +20,7 @@ import (
 // speller makes random JSON values, and writes each value in many ways.
 type speller struct{ *rand.Rand }
 
-// units is a string of UTF-16 code units, which may have halves of surrogate pairs.
+// units is a string of UTF-16 code units. A surrogate in it may lack its other half.
 type units []uint16
 
 func (r speller) value(depth int) any {

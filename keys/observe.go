@@ -119,7 +119,7 @@ func (f *File) reportRing(before, p *datedRing, err error) {
 		f.log(slog.LevelWarn, "keys: keys were revoked, their tokens no longer open", idsAttr("keys", e.Removed))
 	}
 	if len(e.Late) > 0 {
-		f.log(slog.LevelWarn, "keys: a key arrived after it was to seal: bring the file to every replica in time, or tokens are rejected",
+		f.log(slog.LevelWarn, "keys: a key arrived after it should have begun to seal: bring the file to every replica in time, or tokens are rejected",
 			idsAttr("keys", e.Late))
 	}
 	attrs := []slog.Attr{slog.String("seals", e.Seals.String()), idsAttr("opens", e.Opens)}

@@ -29,10 +29,10 @@ import (
 // whichever form it reads.
 
 // boundText returns the text that the token of a call is bound to. If nobody has changed the
-// arguments that the client sent, this is RawArguments. Otherwise it is an array of what the
-// client sent and of both forms. The protocol allows only objects as arguments. If a client sends
-// an array against the protocol, wrapArray changes it, so its text never equals the array of
-// boundText. No token can be bound to a text that is longer than the limit.
+// arguments that the client sent, this is RawArguments. Otherwise it is a JSON array with three
+// elements: what the client sent, RawArguments, and Arguments. A client that breaks the protocol
+// may send an array too. Then wrapArray changes the text, so that it never equals an array of
+// three that boundText made. No token can be bound to a text that is longer than the limit.
 func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	text := []byte(params.RawArguments)
 	if len(text) > limit {

@@ -53,7 +53,7 @@ type demo struct {
 type side struct {
 	protected  bool
 	main       *service
-	brief      *service // like the service main, but its tokens expire after a second
+	brief      *service // like side.main, but its tokens expire after a second
 	other      *service // another service with the same keys
 	alice, bob client
 	attacks    []attack

@@ -104,7 +104,7 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	var why error   // the error of the first attack that could not be tried
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // a demo that has failed already does not wait for tokens to expire
+		if !broken { // the demo does not wait for tokens to expire after it has failed
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}

@@ -134,7 +134,7 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 }
 
 func TestADemoThatCannotRunFails(t *testing.T) {
-	for calls := range int64(2 * 7) { // 7 honest calls of each of the two servers
+	for calls := range int64(2 * 7) { // 7 honest calls on the protected side, 7 on the unprotected side
 		var n atomic.Int64
 		d := demo{out: painter{io.Discard, false}, wrap: func(_ bool, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestHelpFitsATerminal checks the help of every command, also of the commands that cobra adds.
+// TestHelpFitsATerminal checks the help of every command, including the commands that cobra adds.
 func TestHelpFitsATerminal(t *testing.T) {
 	var paths [][]string
 	var walk func(cmd *cobra.Command, path []string)

@@ -37,7 +37,7 @@ func (d *durationFlag) Set(text string) error {
 	}
 	var more time.Duration
 	if rest != "" {
-		if ok && strings.ContainsAny(rest, "+-") { // refuse signs: 1d-23h would mean an hour
+		if ok && strings.ContainsAny(rest, "+-") { // signs are refused: 1d-23h would mean one hour
 			return errors.New("not a duration such as 30m, 2h or 14d")
 		}
 		if more, err = time.ParseDuration(rest); err != nil {

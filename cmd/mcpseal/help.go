@@ -13,8 +13,8 @@ import (
 // lines of the help.
 const columns = 80
 
-// fitHelp makes the help of every command fit a terminal, also of the commands that cobra
-// adds.
+// fitHelp makes the help of every command fit a terminal with 80 columns. This includes the
+// commands that cobra adds.
 func fitHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

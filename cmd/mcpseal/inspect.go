@@ -17,8 +17,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
-// maxToken is how many bytes are read from standard input at most. No boundary accepts a token
-// of this length.
+// maxToken is the maximum length of standard input, in bytes. No boundary accepts a longer token.
 const maxToken = 16 << 20
 
 // inspection holds the flags of the command mcpseal inspect.

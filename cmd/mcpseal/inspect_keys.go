@@ -57,7 +57,7 @@ func (k *keyFlags) given() bool { return k.file != "" || k.variable != "" }
 type knownKeys struct {
 	ring   *mcpseal.Ring
 	phases map[mcpseal.KeyID]keyfile.Phase
-	file   *keyfile.Document // nil if the keys are from a variable
+	file   *keyfile.Document // nil if the keys are from an environment variable
 }
 
 func (k *keyFlags) load(cmd *cobra.Command, at time.Time) (knownKeys, error) {

@@ -63,8 +63,7 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 }
 
 // inspect adds to the report what it can find out about the token. It returns an error if the
-// token would not be accepted, or if inspect cannot find out whether the token would be
-// accepted.
+// token would not be accepted, or if inspect cannot do what the flags ask for.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {

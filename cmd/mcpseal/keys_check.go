@@ -35,8 +35,8 @@ have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// With --json, always print the view. Without --json, print it after an error
-			// only if Done is set: then the file would load, but tokens are lost.
+			// With --json, always print the view. Without --json, print it if there is no error,
+			// or if the error says that tokens are lost. After other errors, Done is empty.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err

@@ -115,9 +115,9 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if len(left) > 0 && len(revoked) > 0 {
 		did.warn("%s still in use: if the whole file leaked, run revoke --all --replace", strings.Join(left, " "))
 	}
-	// If a key stops opening tokens too early for their lifetime, only warn: an error would
-	// leave a leaked key in the file. The last line returns an error only if the file is wrong
-	// for every lifetime.
+	// Only warn if a key stops opening tokens before they expire: an error would leave a leaked
+	// key in the file. The second Check assumes that the lifetime is zero. It returns an
+	// error only if the file is wrong for every lifetime.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}

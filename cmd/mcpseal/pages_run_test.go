@@ -30,7 +30,7 @@ type how struct {
 	exit   int
 	prints string // a regular expression that the output must match
 	serves bool   // the line starts a server, which prints its address and runs until the test of the page ends
-	by     string // "FILE: TEXT": CI runs the line through this file, so the test only checks that the file has this text
+	by     string // "FILE: TEXT": the test does not run the line. CI runs FILE, and the test checks that FILE contains TEXT
 }
 
 const (
@@ -115,7 +115,8 @@ var pages = map[string]map[string]how{
 // isCommand matches the lines that begin with the name of a program.
 var isCommand = regexp.MustCompile(`^(?:\(umask 077; )?(?:[A-Z_]+=\S+ )*(?:mcpseal|go|git|make|cp|grep|curl|kubectl|skopeo|age-keygen|(?:scripts|interop)/\w+) `)
 
-// notCommands matches lines that look like commands in a page: lines of a file of keys, or of a query.
+// notCommands matches the lines from commandLines that are not commands. They belong to a file of keys
+// or to a query for metrics.
 var notCommands = regexp.MustCompile(`^(?:mcpseal-keys 1|lifetime 2h|# comments|key [0-9a-f]{8} |revoked |end$|increase\(|or \()`)
 
 func TestEveryCommandInThePagesRuns(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandLines returns the command lines that a page shows: lines that are indented by four spaces,
-// and lines in fenced blocks whose language is sh, console or not given. It joins lines that end with a
-// backslash.
+// commandLines returns the command lines that a page shows. They are indented by four spaces, or
+// they are in a fenced block with the language sh, with the language console or without a language.
+// If a line ends with a backslash, commandLines joins it with the next line.
 func commandLines(page string) (lines []string) {
 	inBlock, isShell := false, false
 	var line string

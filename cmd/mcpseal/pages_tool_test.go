@@ -85,8 +85,9 @@ func pageKeygen(args []string) error {
 	return os.WriteFile(args[1], fmt.Appendf(nil, "# public key: %s\n%s\n", identity.Recipient(), identity), 0o600)
 }
 
-// mintForPage writes a token of alice for the tool deploy to the file token. The token is for
-// other arguments than the page shows.
+// mintForPage seals a token for the user alice and the tool deploy, with empty arguments. It writes
+// the token to a file with the name "token". The test of docs/operations.md inspects this token
+// with other arguments, so that the token is rejected.
 func mintForPage([]string) error {
 	file, err := keyfile.Read("keys")
 	if err != nil {

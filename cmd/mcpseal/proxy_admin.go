@@ -33,9 +33,9 @@ type part struct {
 	check func(context.Context) error
 }
 
-// addPart adds a part that the proxy needs. The function check returns an error that says why
-// the part does not work now. If check is nil, the part always works, and addPart does not add
-// it.
+// addPart adds a part to those that are checked. The function check returns an error that says
+// why the part does not work now. addPart does nothing if check is nil, because the part then
+// always works.
 func (r *readiness) addPart(name string, check func(context.Context) error) {
 	if check != nil {
 		r.parts = append(r.parts, part{name, check})

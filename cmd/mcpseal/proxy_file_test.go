@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fields sets the flags of a proxy: first from a command line (the parameter onTop), then the remaining
-// flags from the text of a file. It also returns what is wrong with the file.
+// fields(t, text, onTop) returns the settings of a proxy, and the mistakes in a file with this text.
+// onTop is the command line. A field of the file sets its flag only if onTop does not have the flag.
 func fields(t *testing.T, text string, onTop ...string) (*proxying, []string) {
 	t.Helper()
 	var p proxying

@@ -136,7 +136,7 @@ func TestNoFlowFailsWhileKeysRotateAndReplicasEnd(t *testing.T) {
 		b.add(start())
 		eventually(t, "the new replica is ready", func() bool { return b.ready() >= ready })
 	}
-	time.Sleep(time.Until(second)) // after this, the third key seals
+	time.Sleep(time.Until(second)) // until the replicas seal with the third key
 	over.Store(true)
 	load.Wait()
 	b.mu.Lock()
@@ -169,7 +169,8 @@ func TestOneTokenWorksOnceInAFleet(t *testing.T) {
 		p := startProcess(t, "--upstream", upstream, "--keys", keyFile, "--identity", "anonymous", "--single-use", "--redis", redis.address)
 		clients = append(clients, &rawClient{address: p.address})
 	}
-	// A new store refuses tokens that were issued before it began, or in the first minute after that.
+	// With a new Redis, the store refuses every token that was issued in the first minute. So wait
+	// until a flow succeeds.
 	var token string
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) {
 		if clients[0].flow() == nil {

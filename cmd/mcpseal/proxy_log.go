@@ -64,7 +64,7 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request)
 
 const (
 	logRoom    = 1000        // how many records may wait to be written
-	logTimeout = time.Second // how long the process waits for these records when it ends
+	logTimeout = time.Second // how long the last records may take to be written when the process ends
 )
 
 // logWriter writes the log. Requests do not wait for the log. If records come faster

@@ -45,7 +45,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		return failed("--listen: %w", err)
 	}
 	p.warn(listener.Addr(), logger)
-	log.SetOutput(io.Discard) // package http logs what a server sends unasked, which may be a state
+	log.SetOutput(io.Discard) // otherwise net/http would log what a server sends without a request, and that may be a state
 	defer log.SetOutput(os.Stderr)
 	// The garbage collector runs each time the heap has doubled. With a small heap, it would
 	// run after every few messages, so make the heap larger. The ballast uses no memory, because

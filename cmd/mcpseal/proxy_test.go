@@ -240,7 +240,7 @@ func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
 	}
 }
 
-// watching is an HTTP transport that records what comes from the server.
+// The type watching is a client's HTTP transport. It records the body of each answer to a POST.
 type watching struct{ got *[]string }
 
 func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {

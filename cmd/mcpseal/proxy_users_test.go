@@ -45,8 +45,8 @@ func newCountedUpstream(t *testing.T) *countedUpstream {
 	return u
 }
 
-// jwtFlags returns the flags of a proxy whose users have access tokens of the provider. The
-// parameter more has further flags.
+// jwtFlags returns the flags of a proxy that identifies users by access tokens from the provider.
+// The parameter more has further flags.
 func jwtFlags(provider *identitytest.Provider, more ...string) []string {
 	return append([]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience}, more...)
 }

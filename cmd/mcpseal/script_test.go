@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mcpseal": main, "release-server": releaseServer, "page-tool": pageTool})
 }
 
-// releaseServer serves the demo's tools over standard input and output. The first argument says
-// whether they are "protected" or "unprotected". With "ends" it ends at once, and with "hangs" it
-// never answers.
+// releaseServer is a server over standard input and output. Its first argument selects what it does:
+// "protected" and "unprotected" serve the demo's tools with and without mcpseal, "ends" ends at
+// once, and "hangs" never answers.
 func releaseServer() {
 	switch server := release.NewServer(); os.Args[1] {
 	case "protected":
@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GODEBUG", os.Getenv("GODEBUG"))
-			return os.Chmod(env.WorkDir, 0o700) // whatever the umask is, so that mcpseal does not warn that others can replace files
+			return os.Chmod(env.WorkDir, 0o700) // because mcpseal warns if other users can write to the folder, and some umasks let them
 		},
 	})
 }
@@ -164,7 +164,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("mode %s, not %s", got, args[1])
 		}
 	},
-	// alone FOLDER checks that nothing was left behind in a folder: it must have exactly one file.
+	// alone FOLDER checks that a folder has exactly one file, so no other file was left behind.
 	"alone": func(ts *testscript.TestScript, neg bool, args []string) {
 		entries, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))
 		hidden, _ := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), ".*"))

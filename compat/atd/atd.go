@@ -32,8 +32,8 @@ const (
 	// MaxCursor is the greatest length of a cursor, in characters.
 	MaxCursor = 512
 	// MaxState is the greatest length of a state, in bytes. A cursor may have room for less,
-	// because it also holds the names: a state of 137 bytes always fits if the tool's name
-	// has 20 characters and the caller's name has 12.
+	// because it also holds the names of the tool and the caller. For example, if these names
+	// have 20 and 12 bytes, a state of 137 bytes fits if the page's number is at most 23.
 	MaxState = 256
 
 	defaultTTL = 5 * time.Minute

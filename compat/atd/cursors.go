@@ -13,10 +13,11 @@ import (
 
 // Cursors returns a [cursor.Issuer] that issues ATD cursors in place of native ones. The
 // tool of a cursor is the target of the request, and the caller is the user of the request.
-// A cursor does not hold the method, so only calls of tools/call can have cursors. A cursor
-// of another session is rejected as invalid, not as expired, because another service issued
-// it. A [cursor.NextPage] with Shared or Cached set is refused. The log says once what these
-// cursors do not protect. Set the result as Options.Cursors of an adapter.
+// A cursor does not hold the method, so only requests with the method tools/call can have
+// cursors. A cursor of another session is rejected as invalid, not as expired, because
+// another service issued it. A [cursor.NextPage] with Shared or Cached set is refused. The
+// log says once what these cursors do not protect. Set the result as Options.Cursors of an
+// adapter.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"
@@ -119,7 +120,7 @@ var (
 	errEverybody      = errors.New("these cursors carry neither NextPage.Shared nor NextPage.Cached")
 	errMethod         = errors.New("these cursors are for " + methodTool + " alone")
 	errPages          = errors.New("a walk has at most 4294967295 pages")
-	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
+	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which differs on every page")
 )
 
 // issueNext returns the cursor of the next page, or the reason why it is not issued. The error

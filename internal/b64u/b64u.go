@@ -58,17 +58,17 @@ func Append(dst, src []byte) []byte {
 		binary.BigEndian.PutUint64(out[24:], encodeEight(binary.BigEndian.Uint64(src[18:])))
 		src, out = src[24:], out[32:]
 	}
-	var bits uint
-	var v uint32
-	for _, b := range src {
-		v, bits = v<<8|uint32(b), bits+8
-		for bits >= 6 {
-			bits -= 6
-			out[0], out = alphabet[v>>bits&63], out[1:]
-		}
+	for len(src) >= 3 {
+		v := uint32(src[0])<<16 | uint32(src[1])<<8 | uint32(src[2])
+		binary.BigEndian.PutUint32(out, uint32(pairs[v>>12])<<16|uint32(pairs[v&0xFFF]))
+		src, out = src[3:], out[4:]
 	}
-	if bits > 0 {
-		out[0] = alphabet[v<<(6-bits)&63]
+	switch len(src) {
+	case 1:
+		binary.BigEndian.PutUint16(out, pairs[uint32(src[0])<<4])
+	case 2:
+		binary.BigEndian.PutUint16(out, pairs[uint32(src[0])<<4|uint32(src[1])>>4])
+		out[2] = alphabet[src[1]<<2&63]
 	}
 	return dst
 }
@@ -100,20 +100,24 @@ func Decode(dst []byte, text string) ([]byte, error) {
 		}
 		text, out = text[32:], out[24:]
 	}
-	var bits uint
-	var v int32
-	for i := range len(text) {
-		six := values[3][text[i]]
-		if six < 0 {
+	for len(text) >= 4 {
+		v := decodeFour(text)
+		if v < 0 {
 			return nil, ErrText
 		}
-		v, bits = (v<<6|six)&0xFFFF, bits+6
-		if bits >= 8 {
-			bits -= 8
-			out[0], out = byte(v>>bits), out[1:]
-		}
+		out[0], out[1], out[2] = byte(v>>16), byte(v>>8), byte(v)
+		text, out = text[4:], out[3:]
 	}
-	if v&(1<<bits-1) != 0 {
+	if len(text) == 0 {
+		return dst, nil
+	}
+	v := values[0][text[0]] | values[1][text[1]]
+	if len(text) == 3 {
+		v |= values[2][text[2]]
+		out[1] = byte(v >> 8)
+	}
+	out[0] = byte(v >> 16)
+	if unused := int32(1)<<(24-8*len(out)) - 1; v < 0 || v&unused != 0 {
 		return nil, ErrText
 	}
 	return dst, nil

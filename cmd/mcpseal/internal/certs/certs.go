@@ -20,7 +20,7 @@ import (
 // maxFile is the maximum length of a file, in bytes. A longer file is refused.
 const maxFile = 1 << 20
 
-// lookEvery is the least time between two checks whether the files have changed.
+// lookEvery is the minimum time between two checks for changed files.
 const lookEvery = 10 * time.Second
 
 // Pair is a certificate and its private key, in two PEM files. It is safe for concurrent use.
@@ -37,8 +37,8 @@ type Pair struct {
 }
 
 // Load reads the two files. It returns an error if they cannot be used, or if host is not ""
-// and the certificate is for another host. Later, the logger gets a record each time the
-// changed files are loaded, or cannot be used.
+// and the certificate is for another host. Afterwards, the logger gets a record whenever Current
+// loads changed files, and whenever Current finds that it cannot use the files.
 func Load(certFile, keyFile, host string, logger *slog.Logger) (*Pair, error) {
 	p := &Pair{certFile: certFile, keyFile: keyFile, host: host, logger: logger, now: time.Now}
 	stamp, err := p.look()
@@ -73,7 +73,7 @@ func (p *Pair) Current() *tls.Certificate {
 	}
 	if err != nil {
 		// Somebody may be replacing the files just now. The next check reads them again.
-		p.logger.Error("proxy: a certificate cannot be read again, the one before stays in use", "cause", err.Error())
+		p.logger.Error("proxy: a changed certificate cannot be used; the old one stays in use", "cause", err.Error())
 		return p.loaded
 	}
 	p.loaded, p.stamp = loaded, stamp

@@ -231,7 +231,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !c.metadata && !h.allowsOrigin(r):
 		c.refuse(w, http.StatusForbidden, "an origin that is not allowed")
 	case r.Method != http.MethodPost && r.ContentLength != 0:
-		c.refuse(w, http.StatusBadRequest, "a body that has no place")
+		c.refuse(w, http.StatusBadRequest, "a GET or DELETE with a body")
 	case c.metadata && h.config.Metadata != nil:
 		h.serveMetadata(w)
 	case c.metadata:
@@ -351,9 +351,9 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		out.URL.RawQuery = upstream.RawQuery
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		// If a request has an idempotency key, package http sends the request again when the
-		// server closes the connection. But the server may already have acted on the request.
-		// Package http does not recognize the header if its name is in lower case.
+		// If a request has one of these headers, package http sends the request again when the
+		// server closes the connection. But the server may already have acted on the request. So
+		// write the header's name in lower case: then package http does not recognize the header.
 		if values := out.Header[name]; values != nil {
 			delete(out.Header, name)
 			out.Header[strings.ToLower(name)] = values

@@ -252,7 +252,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 	servers := map[string]struct {
 		server http.HandlerFunc
 		status int
-		body   string // what the client gets; "" means any body, but with the status 200 it must have a token
+		body   string // what the client gets; "" allows any body, but the body of a 200 must have a token
 	}{
 		"JSON":               {writes(200, "application/json", asking), 200, ""},
 		"LF":                 {writes(200, "text/event-stream", event), 200, ""},

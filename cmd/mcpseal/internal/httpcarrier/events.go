@@ -27,9 +27,9 @@ type events struct {
 	start   []byte // the first bytes, while they may still become a byte order mark
 	begun   bool   // true if the search for a byte order mark is over
 	event   []byte // the lines of the incomplete event so far, as they came
-	line    int    // where the last line begins in the field event
+	line    int    // where the last line of e.event begins
 	cr      bool   // true if the last byte was a CR that ended a line
-	lf      fate   // what to do with an LF right after this CR
+	lf      fate   // what to do with an LF that follows a CR
 	ended   bool
 	written int // how many bytes of e.out the client has already got
 }
@@ -58,7 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 			e.out = nil
 		}
 		e.out, e.written = e.out[:0], 0
-		e.share.resize(cap(e.event) + cap(e.out)) // bytes no longer count when they have been sent
+		e.share.resize(cap(e.event) + cap(e.out)) // a large buffer that was dropped no longer uses the budget
 		if e.chunk == nil {
 			e.chunk = copyBuffers{}.Get()
 		}
@@ -103,8 +103,8 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			// Between this CR and this LF was a comment line, which has been sent by itself. Next
-			// to each other, the CR and the LF would count as one line end, but they are two.
+			// The CR and the LF are two line ends: the comment line between them has been sent by
+			// itself. CR LF would count as one line end, so change the CR into an LF.
 			e.event[last] = '\n'
 		}
 		e.event = append(e.event, chunk[:n]...)
@@ -278,7 +278,7 @@ func parseEvent(text []byte) event {
 			case 1:
 				parsed.data = f.value
 			case 2:
-				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // a copy, because parsed.data is a part of the parameter text
+				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // a copy, so that append does not overwrite the caller's bytes
 				fallthrough
 			default:
 				parsed.data = append(append(parsed.data, '\n'), f.value...)

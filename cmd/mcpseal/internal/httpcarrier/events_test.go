@@ -75,7 +75,7 @@ func rewritten(t *testing.T, parts ...string) string {
 	return string(out)
 }
 
-// The value same marks test cases in which the client gets exactly what the server sent.
+// The output "same" means that the client gets exactly what the server sent.
 const same = "same"
 
 // streams has test cases: what the server sends, and what the client gets.
@@ -158,8 +158,8 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 	}
 }
 
-// A keep-alive comment has no empty line after it, so it must be sent on at once. An event must be sent
-// on at its empty line.
+// A comment must be sent when its line ends, because no empty line follows a keep-alive comment. An
+// event must be sent when its empty line ends.
 func TestCommentsAndEventsLeaveAtOnce(t *testing.T) {
 	for _, s := range []struct{ in, out string }{
 		{":\r\n", ":\r\n"}, {":\r", ":\r"}, {": ping\n", ": ping\n"},

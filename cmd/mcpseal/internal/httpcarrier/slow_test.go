@@ -117,14 +117,15 @@ func TestSlowClientsHoldLittleAndStopNobody(t *testing.T) {
 			t.Errorf("an honest client gets %d: %s", got.status, got.body)
 		}
 	}
-	s.await("bytes in use", s.handler.budget.used.Load, int64(n)*4<<10) // an honest client gets its answer before its bytes are given back
+	// A client can get its answer before the proxy gives the bytes of the request back to the budget.
+	s.await("bytes in use", s.handler.budget.used.Load, int64(n)*4<<10)
 	if refused := s.refused.Load(); refused > 0 {
 		t.Errorf("%d slow clients were refused", refused)
 	}
 }
 
 func TestSlowClientsGetNoMoreThanTheBudget(t *testing.T) {
-	const message, held = 64 << 10, 8 << 10 // held is the size of the buffer for a client that has sent 5 KiB
+	const message, held = 64 << 10, 8 << 10 // the proxy holds a buffer of 8 KiB for a client that has sent 5 KiB
 	n := manyClients()
 	fit := int64(n / 4)
 	s := &slowClients{front: newFront(t, writes(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`), func(c *Config) {

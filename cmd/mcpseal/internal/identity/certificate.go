@@ -69,9 +69,9 @@ func (c *certificate) inForce(chain []*x509.Certificate) bool {
 	return len(chain) > 0
 }
 
-// name returns the certificate's only name of the kind c.kind. It does not use the names that
-// package x509 has parsed: of a URI, x509 keeps only the parsed form, and two different texts
-// can have the same parsed form.
+// name returns the certificate's only name of the kind c.kind. It decodes the raw extension,
+// because package x509 keeps only the parsed form of a URI. Two different URIs can have the same
+// parsed form.
 func (c *certificate) name(leaf *x509.Certificate) (string, error) {
 	var names []string
 	for _, extension := range leaf.Extensions {

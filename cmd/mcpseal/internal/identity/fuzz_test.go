@@ -13,9 +13,9 @@ import (
 
 var compact = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
 
-// FuzzAuthorization checks that bearer() accepts only headers that match the regular expression
-// compact, and that no token is accepted except the one that the provider made. In the input, TOKEN,
-// HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
+// FuzzAuthorization checks that bearer() accepts only headers that match the variable compact, a
+// regular expression. It also checks that the only accepted token is the one that the provider made.
+// In the input, TOKEN, HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
 func FuzzAuthorization(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)
@@ -68,7 +68,7 @@ func sameBytes(a, b string) bool {
 	return true
 }
 
-// FuzzKeys looks for a key that is accepted but makes a verification panic.
+// FuzzKeys checks that verifying a token with an accepted key never panics.
 func FuzzKeys(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)

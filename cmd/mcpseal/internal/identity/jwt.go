@@ -84,8 +84,9 @@ var asymmetricAlgorithms = []jose.SignatureAlgorithm{
 // subject together name the user. JWT cannot read opaque tokens. For those, use [FromHeader],
 // and let another proxy ask the issuer for the name of the user.
 //
-// JWT itself fetches nothing: [Tokens.Ready] or the first request fetches the keys. Ready also
-// tells whether the provider answers. When ctx ends, fetches end too.
+// JWT itself fetches nothing: [Tokens.Ready] or the first request fetches the keys. To check at
+// the start that the provider answers, call Ready. When ctx ends, a running fetch is canceled,
+// and every later fetch fails.
 func JWT(ctx context.Context, config JWTConfig) (*Tokens, error) {
 	return newTokens(ctx, config, time.Now)
 }

@@ -183,8 +183,8 @@ func TestTwoSubjectsAreTwoUsers(t *testing.T) {
 	}
 }
 
-// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that each pair of an issuer and a subject is a
-// user of its own, although some pairs give the same text if they are joined.
+// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that different pairs of issuer and subject name
+// different users. Some pairs here give the same text when the subject is appended to the issuer.
 func TestNoPairOfIssuerAndSubjectNamesAnotherUser(t *testing.T) {
 	p := identitytest.Start()
 	defer p.Close()
@@ -515,8 +515,8 @@ func TestTokensElsewhereAreNotRead(t *testing.T) {
 	}
 }
 
-// TestErrorsShowNothingOfAToken checks that each error is one short line, and repeats neither the token
-// nor its canary. Errors go to the log.
+// TestErrorsShowNothingOfAToken checks that each error is one short line, and that it repeats neither
+// the token nor the marker (canary) inside some tokens. This matters because errors go to the log.
 func TestErrorsShowNothingOfAToken(t *testing.T) {
 	r := newRig(t)
 	const canary = "canary-81b2"

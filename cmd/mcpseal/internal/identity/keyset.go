@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// fetchSpacing is the least time from one fetch to the next. It limits the fetches that
-	// a client can cause with tokens that name unknown keys. It is also how long a new key
-	// of the provider may remain unknown.
+	// fetchSpacing is the least time from one fetch to the next, once the first fetch has
+	// succeeded. It limits the fetches that a client can cause with tokens that name unknown
+	// keys. It is also how long a new key of the provider may remain unknown.
 	fetchSpacing = 30 * time.Second
 	// refreshAfter is the age at which the keys are fetched again. Requests use the old keys
 	// meanwhile.
 	refreshAfter = 10 * time.Minute
 	// trustFor is the age up to which requests use the keys without waiting. If the keys are
-	// older, a request waits until they are fetched again. So trustFor is also how long a key
-	// still works after the provider removed it, if the provider answers.
+	// older, a request waits for a fetch, unless the last one failed. So trustFor is also how
+	// long a key still works after the provider removed it, if the provider answers.
 	trustFor = 15 * time.Minute
 	// keepAtMost is the age up to which keys are used if the provider cannot be reached.
 	keepAtMost = 24 * time.Hour

@@ -109,7 +109,7 @@ func (p *provider) discover(ctx context.Context) (string, error) {
 	return metadata.JWKS, nil
 }
 
-var errStatus = errors.New("the provider does not have it")
+var errStatus = errors.New("the provider does not have this document")
 
 // get fetches a JSON document of the provider, and decodes it into the value that the
 // pointer target points to.

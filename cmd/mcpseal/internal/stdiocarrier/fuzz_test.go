@@ -80,8 +80,8 @@ func isList(line []byte) bool {
 	return slices.Contains([]string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}, m.Method)
 }
 
-// leaks reports whether the state of a message has the canary. If the message answers a request for a
-// list, leaks also looks at its cursor. Names in upper and lower case count.
+// leaks reports whether the state of a message contains the canary. If the message answers a request
+// for a list, leaks also checks the message's cursor. leaks ignores the case of member names.
 func leaks(line []byte, lists map[string]bool) bool {
 	var head struct{ ID json.RawMessage }
 	json.Unmarshal(line, &head)

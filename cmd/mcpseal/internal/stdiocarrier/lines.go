@@ -43,9 +43,9 @@ func (r *lineReader) next() ([]byte, error) {
 		if message := bytes.Trim(line, " \t\r"); len(message) == 0 {
 			continue
 		} else if bytes.IndexByte(message, '\r') >= 0 {
-			// In JSON a carriage return is white space. But some readers, such as Python's with
-			// universal newlines, end a line at it. They would read an object inside this
-			// message as a message of its own.
+			// In JSON a carriage return is white space. But some programs also end a
+			// line there, for example Python programs with universal newlines. They would
+			// read an object inside this message as a separate message.
 			return line, errSplit
 		}
 		return line, nil

@@ -107,8 +107,8 @@ func TestTheLongestLineOfTheServerPasses(t *testing.T) {
 	}
 }
 
-// A server that also ends a line at a carriage return would read the object inside as a message of
-// its own.
+// A server or a client that also ends lines at carriage returns would read the text after a carriage
+// return as a separate message.
 func TestALineWithACarriageReturnInsideIsRefused(t *testing.T) {
 	r := connect(t)
 	forged := call("2", "deploy", `,"requestState":"forged"`)

@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	errInUse = errors.New("the id of a request is too long, or like the id of one without an answer")
+	errInUse = errors.New("the id of a request is too long, or similar to the id of a request that has no answer yet")
 	errFull  = errors.New("too many requests wait for an answer")
 )
 

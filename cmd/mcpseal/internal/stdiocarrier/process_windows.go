@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// inOwnGroup gives the child its own process group. So Ctrl+C does not reach the child
-// directly: it ends the carrier, which then ends the child.
+// inOwnGroup gives the child its own process group. So Ctrl+C reaches the carrier, but
+// not the child. The carrier then ends the child.
 func inOwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// obey is a server that does what the client orders with notifications test/…. The only request
-// that it answers by itself is test/report. The answer has all other lines that arrived since the
-// last report.
+// obey is a server that the client controls with notifications whose method starts with test/. The
+// only request that it answers by itself is test/report. The answer has all other lines that arrived
+// since the last report.
 func obey(in io.Reader, out, log io.Writer) int {
 	received, last := [][]byte{}, [][]byte{}
 	stream := bufio.NewReader(in)
@@ -302,7 +302,8 @@ func (r *rig) wait() (code int, err error) {
 	return r.code, r.err
 }
 
-// ask returns an answer with which the server asks the user a question. It has the given state.
+// ask returns the server's answer to a request. The answer asks the user a question, and has the
+// given state.
 func ask(id, state string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"input_required","requestState":"` + state + `","inputRequests":{"sure":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 }

@@ -23,16 +23,16 @@ type patience struct {
 }
 
 // Run starts a server with the given command, and seals what the server sends to the client.
-// It reads the client's messages from the reader input, and writes the messages for the client
-// to the writer output. The writer log gets the server's standard error and messages for the
-// operator. The parameter caller says who the client is.
+// It reads the client's messages from input, and writes the messages for the client to output.
+// The parameter log receives the server's standard error and messages for the operator. The
+// parameter caller says who the client is.
 //
 // When the server has ended, Run returns its exit code. On Unix, if a signal ended the server,
 // the code is 128 plus the number of the signal.
 //
 // When the client's input ends, Run ends the server's input too. If the server does not exit
-// within five seconds, Run ends it. When ctx is done, Run ends the server at once and returns
-// the cause of ctx. When Run returns, a read of the client's input may still be under way.
+// within five seconds, Run ends the server. When ctx is done, Run ends the server at once and
+// returns the cause of ctx. When Run returns, a read of the client's input may still be under way.
 func Run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command []string, input io.Reader, output io.Writer, log io.Writer) (exitCode int, err error) {
 	return run(ctx, p, caller, command, input, output, log, patience{answers: 5 * time.Second, grace: 2 * time.Second})
 }

@@ -140,8 +140,9 @@ func (s *session) serverLine(ctx context.Context, line []byte) error {
 	return s.reply(e.Failed())
 }
 
-// exchangeOf returns the exchange of the request that a line of the server answers. It returns
-// nil if the line answers no pending request.
+// exchangeOf returns the exchange of a pending request if the server's line is the answer to
+// this request. It returns nil if the line is not such an answer, or if the client has cancelled
+// the request.
 func (s *session) exchangeOf(line []byte) *proxy.Exchange {
 	id, method, ok := head(line)
 	if !ok { // the line will be refused, but the client must get an error for its request
@@ -153,7 +154,7 @@ func (s *session) exchangeOf(line []byte) *proxy.Exchange {
 	return s.pending.take(id)
 }
 
-// reply writes a message to the client, if there is one.
+// reply writes the message to the client. It does nothing if the message is nil.
 func (s *session) reply(message []byte) error {
 	if message == nil {
 		return nil
@@ -162,9 +163,10 @@ func (s *session) reply(message []byte) error {
 }
 
 // head returns the JSON text of a message's id, or "" if it has none. It also returns whether
-// the message has a method. The result ok is false if the line is not a JSON object. The
-// carrier uses this function only to find the request to which a line belongs. The proxy
-// decides whether to accept the line.
+// the message has a method. The result ok is false if the line is not a JSON object, or is one
+// that the proxy does not read, such as one that nests too deep. The carrier uses this
+// function only to find the request to which a line belongs. The proxy decides whether to
+// accept the line.
 func head(line []byte) (id string, hasMethod, ok bool) {
 	members := jsonorder.ReadMembers(string(line))
 	for {
