@@ -97,7 +97,7 @@ func (b *Boundary) outlast() (err error) {
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
-		return nil, errors.New("mcpseal: the key source has no ring; it must have its first one before it is used")
+		return nil, errors.New("mcpseal: the key source has no ring: give it a first ring before you use it")
 	}
 	return ring, nil
 }

@@ -141,7 +141,7 @@ func newKey(secret []byte) (Key, error) {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
 	}
 	if allAlike(secret) {
-		return Key{}, errors.New("mcpseal: every byte of the secret is the same, was it ever filled? " + howToMakeAKey)
+		return Key{}, errors.New("mcpseal: a secret whose bytes are all the same: was it ever filled? " + howToMakeAKey)
 	}
 	secret = bytes.Clone(secret)
 	derived, err := hkdf.Key(sha256.New, secret, nil, infoKeyID, len(KeyID{}))

@@ -163,7 +163,7 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	}
 	e := b.event(OpDrop, time.Time{}, r, nil, "")
 	e.Dropped, e.StateBytes = n, 0
-	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for, or that were not whole", append([]slog.Attr{
+	b.logContext(ctx, slog.LevelWarn, "mcpseal: dropped answers that were incomplete, or to questions that were not asked", append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
 	}, e.flowAttrs()...)...)
 	if !r.named {
@@ -182,7 +182,7 @@ func (r *Round) Completed(ctx context.Context) {
 	}
 	e := b.event(OpSeal, time.Time{}, r, nil, "")
 	b.logContext(ctx, slog.LevelError, "mcpseal: a complete result has a state, which was removed: "+
-		"a result that asks without questions needs an InputRequests that is empty and not nil (official SDK), or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
+		"to send a state without questions, set an InputRequests that is empty and not nil (official SDK), or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 

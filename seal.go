@@ -45,7 +45,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	}
 	if !wellFormed(questions) {
 		return "", failedBecause(ReasonBadQuestions,
-			"%d questions: at most %d, each with a Kind and a key of its own of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
+			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return "", lacking(missing)

@@ -75,7 +75,7 @@ func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 // Digest returns nil, because an unsealed state is not bound to the arguments.
 func (f *plaintextFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must have its method Unsealed too")
+const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must also have the method Unsealed of compat.Plaintext")
 
 const errPlaintextOver = plain.Error("the time for unsealed states is over: seal natively, as the second roll-out does")
 

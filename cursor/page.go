@@ -142,7 +142,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if len(r.position) > config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	// Expiry is checked last, so that only the cursor's rightful user learns that it expired.
+	// Expiry is checked last, so that only somebody who may use the cursor learns that it expired.
 	p.opened = time.Now().UnixMilli()
 	if reason := r.inTime(p.opened); reason != "" {
 		return failed(reason)

@@ -91,7 +91,7 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	case panicked != nil || err != nil:
 		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
 	case problem != "":
-		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T would come back as another: %s", after, problem)
+		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T would come back as another value: %s", after, problem)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

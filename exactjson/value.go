@@ -19,7 +19,7 @@ var (
 	// the JSON-RPC error code -32602. The error's text is for the log, and quotes nothing
 	// from the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
-	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
+	errCase      = fmt.Errorf("%w: a name differs from another only in upper and lower case", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )

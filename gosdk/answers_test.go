@@ -342,7 +342,7 @@ func TestDroppedAnswersLeaveATrace(t *testing.T) {
 			}
 		}
 		mu.Lock()
-		if fmt.Sprint(dropped) != want || strings.Count(b.String(), "answers dropped") != len(dropped) {
+		if fmt.Sprint(dropped) != want || strings.Count(b.String(), "dropped answers") != len(dropped) {
 			t.Errorf("%s: the observer got %v, want %s; the log: %s", revision, dropped, want, b)
 		}
 		mu.Unlock()

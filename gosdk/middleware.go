@@ -72,8 +72,8 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
 	}
 	if outer := passage.From(ctx); outer != nil && outer.Session == req.GetSession() {
-		return nil, p.refuse(ctx, method, "a call came through the middleware twice: it is installed twice on one server, "+
-			"where Protect is called once, or a handler called its own server with its own context")
+		return nil, p.refuse(ctx, method, "a call came through the middleware twice: Protect is installed twice on one server and must be called once, "+
+			"or a handler called its own server with its own context")
 	}
 	kept := c.keepArguments(p.policy.MaxArguments)
 	defer kept.Release()

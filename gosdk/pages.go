@@ -174,7 +174,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, err
 	}
 	if len(boundText) > t.p.policy.MaxArguments { // this text may be longer than the arguments, because of defaults and escapes
-		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
+		return nil, t.refuse(ctx, "the arguments with their defaults are longer than mcpseal.Config.MaxArguments")
 	}
 	text, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
 		Method: methodTool, Target: t.name, Arguments: boundText,

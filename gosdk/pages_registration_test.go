@@ -596,7 +596,7 @@ func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: slog.New(slog.NewTextHandler(b, nil)), AllowAnonymous: true})
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, listRows, nil)
 	for arguments, cause := range map[string]string{
-		`{"prefix":"hush","Prefix":"x"}`:                      "in case alone",
+		`{"prefix":"hush","Prefix":"x"}`:                      "only in upper and lower case",
 		`{"prefix":"hush","prefix":"x"}`:                      "one meaning",
 		`{"prefix":"hush","cursor":7}`:                        "the cursor is not a text",
 		`["hush"]`:                                            "not an object",

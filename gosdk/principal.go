@@ -77,8 +77,8 @@ const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
 	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
-	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: have both return the same name for a user")
-	errOpener    = mcpseal.PlainError("the access token is that of whoever opened the connection, and another user may have sent this request: set Options.Principal")
+	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: make both return the same name for a user")
+	errOpener    = mcpseal.PlainError("the access token belongs to the user who opened the connection, and another user may have sent this request: set Options.Principal")
 	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
@@ -166,14 +166,14 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	problem := ""
 	switch {
 	case !ofHandler && c.onSession && (ofCalls || c.token.issuer.present || c.token.client.present):
-		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and whoever shares that " +
-			"can answer for another user: serve it with gosdk.Handler"
+		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and everybody with the same id " +
+			"can answer for the others: serve it with gosdk.Handler"
 	case ofHandler && ofCalls && !mark.named:
 		problem = "Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to " +
-			"the access token's user or to nobody, and whoever shares that can answer for another user: set HandlerOptions.Principal too"
+			"the access token's user or to nobody, and everybody with the same id can answer for the others: set HandlerOptions.Principal too"
 	case ofHandler && !ofCalls && mark.named:
 		problem = "HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to " +
-			"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too"
+			"the access token's user or to nobody, and everybody with the same id can use them: set Options.Principal too"
 	}
 	if problem == "" {
 		return

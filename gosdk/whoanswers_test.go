@@ -48,10 +48,10 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 		"ours, with one that names nobody": {named: true, refuses: true, says: "have it name the same users", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Usr"), nil }})
 		}},
-		"ours, with a coarser one": {named: true, refuses: true, says: "have both return the same name for a user", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+		"ours, with a coarser one": {named: true, refuses: true, says: "make both return the same name for a user", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(*http.Request) (string, error) { return "tenant-7", nil }})
 		}},
-		"ours, where a call is nobody's": {named: true, nobodys: true, refuses: true, says: "have both return the same name for a user", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+		"ours, where a call is nobody's": {named: true, nobodys: true, refuses: true, says: "make both return the same name for a user", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(*http.Request) (string, error) { return "tenant-7", nil }})
 		}},
 		"ours": {named: true, handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
@@ -183,7 +183,7 @@ func TestACursorIsRefusedWhereTheSessionHasAnotherName(t *testing.T) {
 			`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"pages","arguments":{}}}`,
 		} {
 			answer := s.send(http.MethodPost, "alice", id, body).Body.String()
-			if strings.Contains(answer, "nextCursor\":") == refused || refused && !strings.Contains(b.String(), "have both return the same name for a user") {
+			if strings.Contains(answer, "nextCursor\":") == refused || refused && !strings.Contains(b.String(), "make both return the same name for a user") {
 				t.Errorf("owned by %s: %s\n%s", owner, answer, b)
 			}
 		}

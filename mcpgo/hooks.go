@@ -162,7 +162,7 @@ func beforeRequest(ctx context.Context, _, _ any) error {
 	return nil
 }
 
-const hooksChanged = "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. " +
+const hooksChanged = "a hook was added after Protect, or a hook of Protect was removed: states and cursors could leave in plaintext. " +
 	"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that"
 
 // hookPlaces has the places of our hooks among the hooks of a server, and the addresses
@@ -217,7 +217,7 @@ func (i *installation) intact(ctx context.Context) bool {
 	return h != nil && h == i.hooks.Value() && i.places.Load().intact(h)
 }
 
-const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the hooks were assigned: set them before. " +
+const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the server got other hooks by assignment: set them before. " +
 	"Or the server is a copy of the one that Protect got: use a pointer to it"
 
 // whileIntact returns the tools or prompts of a server, or none if our hooks are gone: without the
@@ -300,8 +300,8 @@ func isUnsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Mul
 	if asks && r.RequestState != "" && i.issued.has(digest(r.RequestState)) {
 		return false // outer middleware may send one result several times, so the digest stays
 	}
-	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
-		"must not ask, nor send a result again after many others. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
+	i.refuse(ctx, string(method), "a result was replaced, because its state or questions were not sealed: a hook, or middleware that was added before Protect, "+
+		"must not ask, and must not send an old result again. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
 	return true
 }
 

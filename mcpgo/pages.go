@@ -306,12 +306,12 @@ func (t *pagedTool[In, At, Item]) read(text []byte, isDecoded bool) (in In, boun
 	return in, bound, token, nil
 }
 
-const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find one before: " +
+const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find a user before: " +
 	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
 var (
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
-	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
+	errNames   = fmt.Errorf("%w: not an object, or a name that differs from an argument's only in upper and lower case", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")
 )
 

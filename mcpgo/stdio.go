@@ -31,7 +31,7 @@ func isStdio(session server.ClientSession) bool {
 	return t != nil && t.Kind() == reflect.Pointer && t.Elem().Name() == "stdioSession" && t.Elem().PkgPath() == reflect.TypeFor[server.MCPServer]().PkgPath()
 }
 
-const stdioShared = "this process has served more than one connection over stdio, and in mcp-go they share one session: " +
+const stdioShared = "this process has served more than one connection over stdio, and in mcp-go all its connections share one session: " +
 	"a client of an older revision cannot be asked, because another client could answer. Start a process for each client"
 
 // sharesStdio reports whether a call comes from an older client on stdio, and other clients may

@@ -70,8 +70,8 @@ func New(config Config) (*Observer, error) {
 	o.files.unusable = m.gauge("mcpseal.keys.unusable", "{file}", "Files of keys whose present version cannot be used.")
 	o.files.sealingSince = m.gauge("mcpseal.keys.sealing_since.timestamp", "s", "Unix time at which this process began to seal with the present key.")
 	o.files.nextChange = m.gauge("mcpseal.keys.next_change.timestamp", "s", "Unix time at which a key begins to seal or stops opening.")
-	o.levels.held = m.gauge("mcpseal.store.held", "{token}", "Used tokens that the store in memory remembers.")
-	o.levels.capacity = m.gauge("mcpseal.store.capacity", "{token}", "Used tokens that the store in memory can remember.")
+	o.levels.held = m.gauge("mcpseal.store.held", "{token}", "Used tokens that the store remembers.")
+	o.levels.capacity = m.gauge("mcpseal.store.capacity", "{token}", "Used tokens that the store can remember.")
 	m.callback(o.files.collect, o.files.opening, o.files.unusable, o.files.sealingSince, o.files.nextChange)
 	m.callback(o.levels.collect, o.levels.held, o.levels.capacity)
 	if err := errors.Join(m.errs...); err != nil {

@@ -30,7 +30,7 @@ var httpAttacks = []Attack{
 		}),
 	},
 	{
-		ID: "header-mismatch", Title: "Headers that name another method or target than the body", Severity: Low, Section: headersMatch,
+		ID: "header-mismatch", Title: "Headers that name another method or target than the body does", Severity: Low, Section: headersMatch,
 		Means:  "A gateway that routes or allows by header sees another request than the server runs.",
 		Fix:    "Refuse a request whose Mcp-Method or Mcp-Name differs from its body.",
 		AtMost: tries(2), Honest: 2, needs: needState | needHTTP, early: true, try: alter(func(*flow) []variant {

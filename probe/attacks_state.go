@@ -92,7 +92,7 @@ var stateAttacks = []Attack{
 		AtMost: 6, Honest: 1, needs: needState, try: readState,
 	},
 	{
-		ID: "edited", Title: "A readable value of the state changed and written back", Severity: High, Section: integrity,
+		ID: "edited", Title: "A state in which one readable value was changed", Severity: High, Section: integrity,
 		Means:  "A client writes the server's memory: a price, a step, a decision.",
 		Fix:    "Seal the state with AEAD or an HMAC. Of a JWT, allow one algorithm, and never none.",
 		AtMost: tries(24), Honest: 2, needs: needState, try: editState,

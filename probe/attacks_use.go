@@ -18,7 +18,7 @@ var useAttacks = []Attack{
 		AtMost: 2 + tries(2), Honest: 2, needs: needState | needUsers, early: true, try: otherUsers,
 	},
 	{
-		ID: "used-again", Title: "A state sent again after its call was completed, and sent eight times at once", Severity: Medium, Section: once,
+		ID: "used-again", Title: "A state that was used before, and a state sent eight times at once", Severity: Medium, Section: once,
 		Means:  "A state works until it expires, or as often as it comes at the same moment. Where an effect must happen once, a replay repeats it.",
 		Fix:    "Where it matters, remember used states until they expire, in a store that all replicas share. Look up and record in one step.",
 		AtMost: 48, Honest: 5, needs: needState, try: usedAgain,
@@ -62,7 +62,7 @@ func (t *trial) recordReuse(f *flow, what string, sent ...exchange) {
 		t.recordFinding(f.target, what, shown...)
 		return
 	}
-	t.inform(f.target, what+"; the specification demands single use only where it matters", shown...)
+	t.inform(f.target, what+"; the specification demands single use only for states that must be used at most once", shown...)
 }
 
 func usedAgain(t *trial) {

@@ -59,7 +59,7 @@ func sample(words string) *Report {
 		"rounded-numbers":     {Verdict: Unclear, Why: "tool transfer_funds: the state that was attacked no longer worked for an honest retry: HTTP 400, error -32602 \"invalid params" + words + "\"", Outcomes: map[string]int{"rejected": 4}},
 		"crossed":             {Verdict: Unclear, Why: "the honest call before it failed: there was no answer in time"},
 		"stripped":            {Verdict: AcceptedRisk, Findings: []Finding{p.finding("tool deploy", "the answers with the first call, without a state", []exchange{through(retry.without("requestState"))})}, Outcomes: map[string]int{"completed": 1}},
-		"used-again":          {Verdict: Information, Findings: []Finding{p.finding("tool deploy", "it works a second time"+words+"; the specification demands single use only where it matters", []exchange{opening, through(retry), through(retry)})}, Outcomes: map[string]int{"completed": 1}},
+		"used-again":          {Verdict: Information, Findings: []Finding{p.finding("tool deploy", "it works a second time"+words+"; the specification demands single use only for states that must be used at most once", []exchange{opening, through(retry), through(retry)})}, Outcomes: map[string]int{"completed": 1}},
 		"expired":             {Verdict: NotTried, Why: "it needs the age after which a state must be refused"},
 		"cursor-other-user":   {Verdict: NotTried, Why: "it needs the access tokens of two users"},
 		"look-alikes":         {Verdict: NotTried, Why: "there was nothing to send"},

@@ -226,7 +226,7 @@ func TestAnswersAreFilteredByKeyAndKind(t *testing.T) {
 			if text := string(member(t, got, "params", "inputResponses")); text != want {
 				t.Errorf("%s for %s: the server got %s", name, kind, text)
 			}
-			if dropped := strings.Contains(r.log.String(), "answers dropped"); dropped != (want == "") {
+			if dropped := strings.Contains(r.log.String(), "dropped answers"); dropped != (want == "") {
 				t.Errorf("%s for %s: logged is %v", name, kind, dropped)
 			}
 		}

@@ -56,7 +56,7 @@ var (
 
 const (
 	errTooOld = plain.Error("the token is older than the store of used tokens, which cannot know whether it was used: " +
-		"the user starts over; normal just after a start, or the clock was set")
+		"the user starts over; normal just after a start, or after the clock was set")
 	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")
 	errExpired  = plain.Error("the token has expired")

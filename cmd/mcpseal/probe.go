@@ -38,11 +38,11 @@ in any language, and reports what got through. It speaks protocol revision
 2026-07-28 by itself, over streamable HTTP or stdio.
 
 Only the tools, prompts and resources that you name are called, because calls have
-effects: the probe completes many honest calls, so name something harmless, or use
---control decline. Without any, it looks for the tools of the official conformance
-suite. --args, --other-args and --answer are for the target before them. Answers
-that are not given are made from the questions. --dry-run lists the attacks and
-sends nothing.
+effects: the probe completes many honest calls, so name only harmless targets, or
+use --control decline. If you name no target, the probe looks for the tools of the
+official conformance suite. --args, --other-args and --answer are for the target
+before them. Answers that are not given are made from the questions. --dry-run lists
+the attacks and sends nothing.
 
 The access tokens of two users open the attacks across users. Better than with a
 flag, give them in ` + probe.BearerVariable + ` and

@@ -49,7 +49,7 @@ var unseen = map[string]bool{
 
 	// These are parts of the texts "cannot …: …" and "the secret is …", or cannot happen.
 	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
-	"mcpseal: every byte of the secret is the same, was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
+	"mcpseal: a secret whose bytes are all the same: was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 
 	// Constructors return these. A file of keys with such a mistake is refused earlier.
 	"mcpseal: a ring needs at least one key; make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,

@@ -103,7 +103,7 @@ func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 		return nil
 	}
 	if !a.claimKey(usedKey{key: key}) {
-		a.recordMistake("two calls of Within, or one and the handler itself, ask under the key %s, or inner middleware ran the handler twice: "+
+		a.recordMistake("two parts of the handler (calls of Within, or the handler itself) ask under the key %s, or inner middleware ran the handler twice: "+
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return nil
 	}
@@ -184,7 +184,7 @@ func (a *Asker) checkQuestions() {
 	}
 	for key, question := range a.questions {
 		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key].Digest {
-			a.recordMistake("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
+			a.recordMistake("the question %s was changed after it was asked: use new params for each question", mcpseal.PlainText(key))
 		}
 	}
 }

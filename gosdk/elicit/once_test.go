@@ -119,9 +119,10 @@ func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
 		Currency string `json:"currency"`
 	}{price{7}, "EUR"}), internal)
 	afterARelease(t, "a field more that may be empty", keeping(price{5}), keeping(struct {
-		Cents    int    `json:"cents"`
-		Currency string `json:"currency,omitempty"`
-	}{7, "EUR"}), `{"done":"{Cents:5 Currency:}"}`)
+		Cents    int                     `json:"cents"`
+		Currency string                  `json:"currency,omitzero"`
+		Place    struct{ Street string } `json:"place,omitzero"`
+	}{7, "EUR", struct{ Street string }{"Long Acre"}}), `{"done":"{Cents:5 Currency: Place:{Street:}}"}`)
 	afterARelease(t, "another type", keeping(5), keeping("7"), internal)
 	afterARelease(t, "another number", keeping(1.5), keeping(7), internal)
 	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)

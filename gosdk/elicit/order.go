@@ -38,7 +38,7 @@ func (a *Asker) drop(key string) {
 			if a.read[later] && !a.read[key] {
 				// This run has read an answer that is now forgotten. What it asks or computes from
 				// now on may depend on that answer.
-				a.recordMistake("the question %s must be asked again, and the answer to %s was given after it and is read before it in this round: "+
+				a.recordMistake("the question %s must be asked again, but the answer to %s, which was given later, was read before it in this round: "+
 					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
 			}
 			a.forget(later)

@@ -158,7 +158,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		read: make(map[string]bool),
 	}
 	if lent {
-		a.recordMistake("the handler got another request than the one that arrived with this call's answers: " +
+		a.recordMistake("the handler got a request other than the one that arrived with the answers: " +
 			"a tool that calls others must not pass them its context, and inner middleware that changes the arguments must change them in place, " +
 			"not on a copy of the request")
 	}

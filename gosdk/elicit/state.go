@@ -128,7 +128,7 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 // already makes it another type. So the value of a key is never computed twice, and never
 // read with something missing. There are two ways to change the type of a value without
 // failed calls. You can give the value another key: calls that began on the earlier
-// release then compute it under the new key. Or you can add only fields with omitempty:
+// release then compute it under the new key. Or you can add only fields with omitzero:
 // in such calls, these fields are empty.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if ask.over {
@@ -140,7 +140,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		return *new(T), passage.ErrPending
 	}
 	if !ask.claimKey(usedKey{true, key}) {
-		ask.recordMistake("two calls of Within, or one and the handler itself, call Once with the key %s, or inner middleware ran the handler twice: "+
+		ask.recordMistake("two parts of the handler (calls of Within, or the handler itself) call Once with the key %s, or inner middleware ran the handler twice: "+
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
@@ -155,7 +155,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		value, ok := reread[T](string(before.Value))
 		if !ok {
 			ask.recordMistake("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
-				"give a value whose type changes another key", mcpseal.PlainText(key), of)
+				"if you change the type of a value, change its key too", mcpseal.PlainText(key), of)
 			return value, passage.ErrPending
 		}
 		return value, nil

@@ -31,9 +31,9 @@ func To(target string) Change { return func(m *Message) { m.Target = target } }
 // a token works for its own arguments only.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
-// Attack sends the round's token as attackers would: with a changed character, without
-// its last character, as another user, as a caller without a name, for another target,
-// for another method, and with another argument. It fails the test unless the server
+// Attack sends the round's token as attackers would: with a changed character, with one
+// more or one less, as another user, as a caller without a name, for another target, for
+// another method, and with another argument (but not for a resource). It fails the test unless the server
 // rejects each of these messages. Then it sends the answers without a token, and fails
 // the test unless the server asks its questions again. Last it sends the genuine token,
 // and fails the test unless the server accepts it. So a server that rejects everything
@@ -90,7 +90,7 @@ func attacks(genuine Message) []attack {
 		if genuine.User == Bob {
 			other = Alice
 		}
-		all = append(all, attack{"of another user", By(other)}, attack{"sent by nobody", By("")})
+		all = append(all, attack{"of another user", By(other)}, attack{"sent without a user", By("")})
 	}
 	return all
 }

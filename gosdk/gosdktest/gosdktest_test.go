@@ -185,7 +185,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		"protected":     {protected(none, nil), nil},
 		"single use":    {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
 		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "nobody", "do not make the server ask"}},
-		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent by nobody"}},
+		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
 		"trims": {around(func(p *mcp.CallToolParamsRaw) {
 			if size == 0 {

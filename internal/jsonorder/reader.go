@@ -395,7 +395,7 @@ func (r *Reader) endObject(o *Object) {
 			return // two names are equal, so sort has refused the text
 		}
 		if !r.alikeNames {
-			r.fail("an object with two names that differ only in upper and lower case, or are the same number")
+			r.fail("an object with two names that differ only in upper and lower case, or that are the same number")
 			return
 		}
 		o.Alike, o.inOrder = true, true

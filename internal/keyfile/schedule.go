@@ -82,7 +82,7 @@ type TooShort struct {
 }
 
 func (e *TooShort) Error() string {
-	return fmt.Sprintf("key %s opens until %s, too short: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
+	return fmt.Sprintf("key %s opens until %s, which is too early: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 

@@ -51,7 +51,7 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 	level, text := slog.LevelInfo, "redisreplay: a restart of this Redis forgets no used token"
 	if !l.report.keepsTokens(false) {
 		level, text = slog.LevelWarn, "redisreplay: a restart of this Redis may forget used tokens, and users start over: "+
-			"set appendonly yes and appendfsync always to avoid that, if it has no replicas"
+			"to avoid that, run it without replicas, and set appendonly yes and appendfsync always"
 	}
 	s.logger.LogAttrs(ctx, level, text, slog.String("persistence", l.report.persistence()), slog.Bool("replicas", !l.report.alone))
 	return nil

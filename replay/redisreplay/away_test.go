@@ -97,7 +97,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 		store := newStore(t, s.as(t, documentedRights...))
 		s.as(t, append([]any{"~other:*"}, documentedRights[1:]...)...)
 		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, "+
-			"and for a cluster +cluster|slots, +cluster|myid and +asking, with a client that routes reads also +readonly and +command")
+			"and for a cluster +cluster|slots, +cluster|myid and +asking; a client that routes reads also needs +readonly and +command")
 	})
 	t.Run("replica", func(t *testing.T) {
 		s := startServer(t)

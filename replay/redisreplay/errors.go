@@ -47,8 +47,8 @@ var causes = []struct {
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
 	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking, " +
-		"with a client that routes reads also +readonly and +command"},
+		"it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking; " +
+		"a client that routes reads also needs +readonly and +command"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, because uses are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
 	{redis.IsLoadingError, "Redis is still loading its data"},

@@ -46,7 +46,7 @@ var ways = []struct {
 	{"a replica 50 ms behind is promoted", nothing, true, promote(50*time.Millisecond, false)},
 	{"a replica 1 s behind is promoted", nothing, true, promote(time.Second, false)},
 	{"the same with `min-replicas-to-write 1`", nothing, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
-	{"`WAIT 1` after each use, and the other replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
+	{"`WAIT 1` after each use; the second replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
 	{"Sentinel fails over to a replica 1 s behind", nothing, true, sentinel},
 	{"a cluster fails over to a replica that lost its link", nothing, true, clusterFailover},
 }

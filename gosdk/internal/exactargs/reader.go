@@ -20,7 +20,7 @@ import (
 
 var (
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
-	errCase    = fmt.Errorf("%w: a name differs from another in case alone", exactjson.ErrMalformed)
+	errCase    = fmt.Errorf("%w: a name differs from another only in upper and lower case", exactjson.ErrMalformed)
 )
 
 // Reader reads the arguments of one tool.
