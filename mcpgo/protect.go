@@ -129,7 +129,7 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
 // client sent, and Params.Arguments, decoded from it. A hook, or middleware that was added
 // before Protect, may change one form or both. The token is then bound to what the client sent and
-// to both forms. So the change must be the same in every round, and the three together may
+// to both forms. So the change must be the same in every round, and an array of the three may
 // have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed
 // handler reads RawArguments, so a change of Arguments alone does not reach it. In
 // Arguments, use only []string and the types that encoding/json decodes into an any. A handler

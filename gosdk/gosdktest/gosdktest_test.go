@@ -66,7 +66,7 @@ func serverOf(handler mcp.ToolHandler) *mcp.Server {
 var raw = map[string]gosdktest.Change{
 	"tampered":        gosdktest.Tamper,
 	"another user":    gosdktest.By(gosdktest.Bob),
-	"nobody":          gosdktest.By(""),
+	"without a user":          gosdktest.By(""),
 	"another tool":    gosdktest.To("destroy"),
 	"other arguments": gosdktest.With(map[string]any{"version": "6.6.6"}),
 	"another token":   func(m *gosdktest.Message) { m.Token = "asked" },
@@ -184,7 +184,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 	}{
 		"protected":     {protected(none, nil), nil},
 		"single use":    {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
-		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "nobody", "do not make the server ask"}},
+		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "without a user", "do not make the server ask"}},
 		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
 		"trims": {around(func(p *mcp.CallToolParamsRaw) {
@@ -296,7 +296,7 @@ func TestTheTokenOfNobodyIsNotAnotherUsers(t *testing.T) {
 func TestACallBringsItsUser(t *testing.T) {
 	var seen []string
 	server := serverOf(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		user := "nobody"
+		user := "without a user"
 		if req.Extra != nil {
 			user = req.Extra.TokenInfo.UserID
 			req.Extra.TokenInfo.UserID = "mallory" // must not reach the next request, which has its own Extra
@@ -310,7 +310,7 @@ func TestACallBringsItsUser(t *testing.T) {
 			t.Fatal(round.Err)
 		}
 	}
-	if want := []string{"alice", "alice", "bob", "nobody", "carol", "alice"}; !slices.Equal(seen, want) {
+	if want := []string{"alice", "alice", "bob", "without a user", "carol", "alice"}; !slices.Equal(seen, want) {
 		t.Error(seen)
 	}
 }
