@@ -123,7 +123,7 @@ const (
 
 	ReasonCanceled Reason = "canceled" // the caller canceled the request while the token was checked; the token may count as used
 
-	ReasonInvalidParams Reason = "invalid_params" // a first request has malformed arguments (see ParamsError)
+	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments (see ParamsError)
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
 	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal comes from another boundary, or from none
 )

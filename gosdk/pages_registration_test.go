@@ -366,7 +366,7 @@ func TestANameThatOnlyMissesAFieldByCaseIsRefusedAtRegistration(t *testing.T) {
 		refusal[tagged](t, properties(`"filter":{"$ref":"#/$defs/f"}},"$defs":{"f":{"properties":{"TENANT":{}}}`)),
 		refusal[tagged](t, properties(`"list":{"items":{"properties":{"tenant":{}}}}`)),
 	} {
-		if !strings.Contains(said, "but for its case") {
+		if !strings.Contains(said, "only in upper and lower case") {
 			t.Errorf("%q", said)
 		}
 	}

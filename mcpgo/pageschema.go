@@ -207,7 +207,7 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 		field, found := fields[name]
 		switch {
 		case names.Misspelt(name):
-			return fmt.Errorf("the schema's name %q is that of a field of %s but for its case", name, t)
+			return fmt.Errorf("the schema's name %q differs from the name of a field of %s only in upper and lower case", name, t)
 		case found && field.Type == nil:
 			return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
 		case !found && f.inferred:

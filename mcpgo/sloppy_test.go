@@ -326,7 +326,7 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	if got := register[struct {
 		A Filter `json:"a"`
 		B Filter `json:"b"`
-	}](t, mcp.NewToolWithRawSchema("t", "", twice)); !strings.Contains(got, "but for its case") {
+	}](t, mcp.NewToolWithRawSchema("t", "", twice)); !strings.Contains(got, "only in upper and lower case") {
 		t.Errorf("one type with two schemas: %q", got)
 	}
 	for name, got := range map[string]string{

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// client calls the tool deploy without an SDK, as a client of the proxy.
+// client is a client of the proxy. It calls the tool named deploy, and uses no SDK.
 type client struct {
 	http.Client
 	address string
 	header  http.Header // names the user
 }
 
-// The list answers has the user's answers for each round.
+// Each element of answers is the JSON of inputResponses for one round.
 var answers = []string{
 	`{}`,
 	`{"confirm":{"action":"accept","content":{"ok":true}}}`,

@@ -66,7 +66,7 @@ func serverOf(handler mcp.ToolHandler) *mcp.Server {
 var raw = map[string]gosdktest.Change{
 	"tampered":        gosdktest.Tamper,
 	"another user":    gosdktest.By(gosdktest.Bob),
-	"without a user":          gosdktest.By(""),
+	"nobody":          gosdktest.By(""),
 	"another tool":    gosdktest.To("destroy"),
 	"other arguments": gosdktest.With(map[string]any{"version": "6.6.6"}),
 	"another token":   func(m *gosdktest.Message) { m.Token = "asked" },
@@ -296,7 +296,7 @@ func TestTheTokenOfNobodyIsNotAnotherUsers(t *testing.T) {
 func TestACallBringsItsUser(t *testing.T) {
 	var seen []string
 	server := serverOf(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		user := "without a user"
+		user := "nobody"
 		if req.Extra != nil {
 			user = req.Extra.TokenInfo.UserID
 			req.Extra.TokenInfo.UserID = "mallory" // must not reach the next request, which has its own Extra
@@ -310,7 +310,7 @@ func TestACallBringsItsUser(t *testing.T) {
 			t.Fatal(round.Err)
 		}
 	}
-	if want := []string{"alice", "alice", "bob", "without a user", "carol", "alice"}; !slices.Equal(seen, want) {
+	if want := []string{"alice", "alice", "bob", "nobody", "carol", "alice"}; !slices.Equal(seen, want) {
 		t.Error(seen)
 	}
 }

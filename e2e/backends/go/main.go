@@ -172,7 +172,7 @@ func play(r round) reply {
 		}
 		return reply{questions: mcp.InputRequestMap{"user_context": form("What context should the prompt use?", "context", "string")}}
 	}
-	// What follows serves request_state, tampered_state and the resource.
+	// The code below is for the tools request_state and tampered_state, and for the resource.
 	if ok, answered := r.form("confirm", "ok").(bool); answered && r.value != "" {
 		return reply{text: fmt.Sprintf("state-ok: %s, %t", r.value, ok)}
 	}
@@ -259,7 +259,7 @@ func newServer() *mcp.Server {
 	return server
 }
 
-// The middleware cursors adds the canary to the cursors that the SDK makes.
+// cursors is middleware that adds the canary to every cursor that the SDK makes.
 func cursors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if params, ok := req.GetParams().(*mcp.ListToolsParams); ok && params != nil && params.Cursor != "" {

@@ -5,7 +5,7 @@
 // for a confirmation, and so do the prompt and the resource. It keeps the same journal as the
 // server in ../go.
 //
-// The flag -answers gives the form of its answers. With "json" and "sse" they have the usual
+// The flag -answers sets the form in which the server answers. "json" and "sse" are the usual
 // forms. With "sse-cr", lines end with CR alone, and every byte is sent by itself. With "gzip",
 // answers are compressed, though no client asked for it.
 package main
@@ -125,8 +125,8 @@ func write(w http.ResponseWriter, as string, said [][]byte) {
 	}
 }
 
-// The list tools has the names of the tools without the prefix. tools/list returns three on each
-// page.
+// These are the names of the tools, without the prefix. The method tools/list returns three tools
+// on each page.
 var tools = []string{"capabilities", "elicitation", "list_roots", "multi_round", "multiple_inputs", "request_state", "sampling", "tampered_state"}
 
 func (m *message) result(user string) any {

@@ -98,11 +98,11 @@ func (f *fitting) checkName(name string, t reflect.Type) error {
 	field, found := fields[name]
 	switch {
 	case namesOf(fields).Misspelt(name):
-		return fmt.Errorf("the schema's name %q is that of a field of %s but for its case", name, t)
+		return fmt.Errorf("the schema's name %q differs from the name of a field of %s only in upper and lower case", name, t)
 	case found && field.Type == nil:
 		return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
 	case !found && f.inferred:
-		return fmt.Errorf("no field of %s gets %q: encoding/json names it otherwise, or not at all", t, name)
+		return fmt.Errorf("no field of %s gets %q: encoding/json uses another name for it, or none", t, name)
 	case found:
 		_, err := field.In(reflect.New(t).Elem())
 		return err
