@@ -41,7 +41,7 @@ func Example() {
 }
 
 // All replicas of a service share the keys of its ring. The first key seals, and every key
-// opens. The package keys loads keys from a file or the environment.
+// opens. To load keys from a file or the environment, use the package keys.
 func ExampleNewRing() {
 	secret := mcpseal.GenerateKey().Reveal() // keep it where only the service can read it
 

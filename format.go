@@ -33,7 +33,7 @@ import (
 // Unsealed() (tools []string, until time.Time). Such a format serves only calls
 // (tools/call) of the tools that Unsealed returns, and only before the time that Unsealed
 // returns. [New] accepts such a format only if every claim is waived by name, the boundary
-// also has a sealed format, and single use is off for these tools. It then logs a warning.
+// also has a sealed format, and single use is off for these tools. New then logs a warning.
 // The package elicit refuses such a format. A format that wraps such a format must have
 // the method Unsealed too: otherwise a wrapped compat.Plaintext opens and seals nothing.
 //

@@ -112,9 +112,9 @@ func dominantField(rivals []Field) Field {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of the struct s to the parameter found. If twice is true, s is
-// embedded more than once, and each field is added twice, which makes it ambiguous.
-// scanStruct returns the structs embedded in s, whose fields are promoted.
+// scanStruct adds the fields of the struct s to the map found. The argument twice is true if
+// s is embedded more than once. Then scanStruct adds each field two times, so that the
+// field is ambiguous. It returns the structs that are embedded in s and whose fields are promoted.
 func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field) {
 	for i := range s.Type.NumField() {
 		field := s.Type.Field(i)

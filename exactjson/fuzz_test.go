@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	var known Names // with these names, Put refuses misspelt names in a fuzzOwn
+	var known Names // the member names of fuzzOwn, so that Put refuses misspelt ones
 	known.Add("tenant", "size")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		value, err := Read(text)

@@ -24,14 +24,14 @@ var (
 // a float32, a number is rounded to the nearest float32. Put fails if this rounding turns a
 // fraction into a whole number. It accepts only one spelling of names, map keys and base64,
 // never rounds whole numbers, and never changes the lengths of arrays. In an interface of
-// type any, it stores a number as an int64, a uint64 or a float64. It stores the maps and
-// slices of the value there, not copies of them. It ignores a member for which there is no
-// field. Call Put after the schema has accepted the value.
+// type any, it stores a number as an int64, a uint64 or a float64. It does not copy
+// a map or a slice that it stores in such an interface. It ignores a member for which there
+// is no field. Call Put after the schema has accepted the value.
 //
 // The parameter known holds the names in the schema of the value. A type with its own
-// UnmarshalJSON may look for any of these names. So Put fails if the value for such a
-// type has one of these names with other upper- or lower-case letters, or has two names
-// that differ only in upper and lower case.
+// UnmarshalJSON may look for any of these names. So Put checks every name in the
+// value for such a type. Put fails if one of them differs only in upper and lower case from
+// a name in known, or from another name in the same object.
 //
 // An error either wraps [ErrMalformed], or tells the client what does not fit, in about
 // 1 KiB at most. After an error the target is zero.

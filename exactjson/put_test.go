@@ -170,9 +170,9 @@ type FuzzEmbedded struct {
 	Count uint64 `json:"count,omitempty"`
 }
 
-// oracle reads a text with encoding/json, and returns each number as a rational. It fails the
-// test if the text has a number or a repeated name that Read must refuse. If the exact rational would
-// be huge, it uses the nearest double and checks less.
+// oracle reads a text with encoding/json, and returns each number as a rational. If the
+// exact rational would be huge, oracle uses the nearest double and checks less. Read must refuse
+// repeated names and some numbers. If oracle finds one of them in the text, it fails the test.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()

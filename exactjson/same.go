@@ -7,10 +7,10 @@ import (
 )
 
 // Same reports whether two JSON texts mean the same: if they do, a token or cursor that is
-// bound to one of them is also bound to the other. An empty text and null mean {}. Same
-// returns false if one of the texts has no digest, for example because it has two members
-// with the same name, unless the texts are equal. Use Same to find out whether other code
-// has changed arguments.
+// bound to one of them is also bound to the other. An empty text and null mean the
+// same as {}. Same always returns true for two identical texts. Otherwise it returns false
+// if one of the texts has no digest, for example because it has two members with the same
+// name. Use Same to find out whether other code has changed arguments.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -17,7 +17,7 @@ func protecting(t testing.TB, options *gosdk.Options) mcp.Middleware {
 }
 
 // askingOnce returns a function that calls a tool through the middleware. Each run of the tool
-// calls the parameter seen with the answers that the run got. A run without a state asks the
+// calls seen(answers) with the answers that the run got. A run without a state asks the
 // question q1.
 func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra, seen func(mcp.InputResponseMap)) func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
 	server := newServer()

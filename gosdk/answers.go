@@ -30,7 +30,7 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 	return kept
 }
 
-// allFit reports whether the function keep may return all answers unchanged.
+// allFit reports whether a handler may see all answers unchanged.
 func allFit(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) bool {
 	for key, answer := range answers {
 		if answer == nil || screenAnswer(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {

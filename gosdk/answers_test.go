@@ -31,8 +31,8 @@ var questionOf = map[string]func() mcp.InputRequest{
 	"roots":    func() mcp.InputRequest { return &mcp.ListRootsParams{} },
 }
 
-// naive registers a tool for each kind of question. The tool asks such a question, and trusts
-// that the answer lacks nothing. Its result says what it read.
+// naive registers one tool for each kind of question. Each tool asks its question, and trusts
+// that the answer is complete. The result of the tool says what the answer contained.
 func naive(server *mcp.Server) {
 	for name, question := range questionOf {
 		server.AddTool(&mcp.Tool{Name: name, InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -88,7 +88,8 @@ func readNaively(answer mcp.InputResponse) string {
 const everyCapability = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
 
 // postCall sends a tools/call request of the newest revision, without the SDK's client, and
-// returns the body of the response. The parameter more is JSON that is appended to the params.
+// returns the body of the response. The last parameter is JSON, which is appended to the
+// request's params.
 func postCall(t testing.TB, url, tool, more string) string {
 	t.Helper()
 	return post(t, url, "tools/call", tool, `"name":"`+tool+`","arguments":{}`+more)

@@ -14,8 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// purge registers a prompt that asks a question. Each run of its handler deletes dry_run from
-// the arguments. The run with the answer adds to the returned list whether dry_run was there.
+// purge registers a prompt that asks a question, and returns a list. Each run of the prompt's
+// handler deletes dry_run from the arguments. The run that gets the answer also appends to the
+// list: it records whether its arguments had dry_run.
 func purge(server *mcp.Server) *[]string {
 	ran := new([]string)
 	server.AddPrompt(&mcp.Prompt{Name: "purge"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// meddlers change the parts of a request that tell who sent it. They change them in place, in
-// memory that the adapter can read too.
+// meddlers overwrite what a request says about its sender, in memory that the adapter can read
+// too.
 var meddlers = map[string]func(*mcp.RequestExtra){
 	"no token":            func(x *mcp.RequestExtra) { x.TokenInfo = nil },
 	"another token":       func(x *mcp.RequestExtra) { x.TokenInfo = &auth.TokenInfo{UserID: "carol"} },
@@ -46,8 +46,8 @@ var principals = map[string]func(context.Context, mcp.Request) (string, error){
 	},
 }
 
-// meddle adds an inner middleware, which applies a meddler to each request that has an access
-// token. The parameter before tells whether it does so before or after the handler runs.
+// meddle adds an inner middleware. It applies a meddler to each request that has an access
+// token, either before the handler runs or after.
 func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -134,7 +134,7 @@ type process struct {
 	stop func() error // ends the proxy as Kubernetes does
 }
 
-// lockedBuffer is a buffer that one goroutine may write to and another read.
+// lockedBuffer is a buffer that one goroutine may write to while another reads it.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -174,7 +174,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// The method answers waits until a GET request to the address gets the status 200.
+// This method waits until a GET request to the address gets the status 200.
 func (p *process) answers(t *testing.T, address string) {
 	t.Helper()
 	eventually(t, address+" answers", func() bool {
@@ -196,8 +196,8 @@ func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) 
 	}
 }
 
-// leaky serves the tools of the package release without protection, at the address that the
-// manifests have for the server.
+// leaky serves the tools of cmd/mcpseal/release at the address that the manifests have for the
+// server. This server does not protect the state.
 func leaky(t *testing.T) {
 	t.Helper()
 	server := release.NewServer()

@@ -168,7 +168,7 @@ func (r *review) command() {
 	}
 }
 
-// mounted returns the volume that has a file of the proxy, and the file's name in that volume.
+// mounted returns the volume in which the proxy finds a file, and the name of the file there.
 func (r *review) mounted(file string) (name string, found *volume) {
 	for _, mount := range r.proxy.VolumeMounts {
 		if path.Dir(file) != mount.MountPath {
@@ -206,7 +206,7 @@ func (r *review) files() {
 		r.want(volume != nil && volume.ConfigMap.Name == "ca-bundle", "the certificates of authorities are missing, which verify the issuer")
 	}
 	for _, mount := range r.proxy.VolumeMounts {
-		r.want(mount.SubPath == "" && mount.SubPathExpr == "", "%s is mounted with a subPath, which is never updated", mount.Name)
+		r.want(mount.SubPath == "" && mount.SubPathExpr == "", "%s is mounted with a subPath, so the running container never gets a new version", mount.Name)
 		r.want(mount.ReadOnly, "%s is not mounted read-only", mount.Name)
 	}
 }
@@ -220,8 +220,8 @@ func (r *review) portOf(setting string) int {
 	return port
 }
 
-// number returns the number of a port of the proxy. The parameter port is the name or the number of
-// the port.
+// The method number looks up a port of the proxy by name, and returns the number of the port. If the
+// parameter is already a number, the method returns the same number.
 func (r *review) number(port any) int {
 	for _, p := range r.proxy.Ports {
 		if p.Name == port {

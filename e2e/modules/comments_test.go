@@ -52,7 +52,7 @@ type named struct {
 
 func (n named) short() string { return n.name[strings.LastIndexByte(n.name, '.')+1:] }
 
-// exported returns the exported names that a file declares, as go doc shows them.
+// The function exported lists the names that go doc shows for a file, with their comments.
 func exported(file *ast.File) (all []named) {
 	add := func(begins bool, owner string, name *ast.Ident, comments ...*ast.CommentGroup) {
 		if !name.IsExported() {

@@ -35,7 +35,8 @@ type comparison struct {
 	Through, Others []pair // the attacks that got through without gosdk.Protect, and the other attacks
 }
 
-// pair is one attack, with its outcomes on the server without and with gosdk.Protect.
+// pair is one attack with two outcomes: on the server without gosdk.Protect, and on the server with
+// gosdk.Protect.
 type pair struct {
 	probe.Attack
 	Without, With outcome
@@ -97,8 +98,8 @@ func (s *side) outcome(r probe.Result) outcome {
 	return o
 }
 
-// mostTelling returns the finding that shows most: the first one in which the tool acted. If the
-// tool acted in none, it returns the first finding.
+// mostTelling returns the first finding in which the tool acted. If there is no such finding, it
+// returns the first finding of all.
 func mostTelling(all []probe.Finding) probe.Finding {
 	for _, f := range all {
 		if n := len(f.Exchanges); n > 0 && read(f.Exchanges[n-1].Answer).Result.ResultType == "complete" {
@@ -122,7 +123,8 @@ func read(answer string) (r reply) {
 	return r
 }
 
-// said returns a sentence with the answer of the tool: what it did, or a question.
+// The function said returns the text or the question of the tool as a sentence. It returns "" if the
+// answer has neither.
 func said(answer string) string {
 	r := read(answer)
 	for _, c := range r.Result.Content {

@@ -207,7 +207,7 @@ func (p *passed) check(view *seen, secret string) string {
 	}
 	for _, value := range at["params.inputResponses"] {
 		var answers struct{ Keys []string }
-		json.Unmarshal(value, &answers) // answers.Keys stays empty if the value is null or otherwise not an object
+		json.Unmarshal(value, &answers) // answers.Keys stays empty if the value is not an object (for example, null)
 		if p.toServer && isCall && len(answers.Keys) > 0 && (len(params) != 1 || !slices.Equal(answers.Keys, []string{"q"})) {
 			return "an answer that was not asked for"
 		}

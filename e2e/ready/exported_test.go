@@ -66,7 +66,7 @@ func exported(t *testing.T) metrics {
 	m := make(metrics)
 	m.add(ofServer(t))
 	m.add(ofProxy(t))
-	// Prometheus itself adds a metric with the name up, and two labels to every series.
+	// Prometheus itself adds a metric named "up". It also adds two labels to every series.
 	m["up"] = make(map[string]map[string]bool)
 	for name := range m {
 		m.label(name, "job")["release"] = true

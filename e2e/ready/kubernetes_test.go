@@ -127,7 +127,8 @@ func (m *manifest) one(kind string) object {
 	return m.objects[kind][0]
 }
 
-// The method selects checks that a selector selects the pods.
+// The selects method checks that a selector is not empty, and that it matches the labels of the
+// pods.
 func (m *manifest) selects(what string, selector object) {
 	labels := m.workload.object("spec.template.metadata.labels")
 	for name, value := range selector {
@@ -136,7 +137,7 @@ func (m *manifest) selects(what string, selector object) {
 	m.want(len(selector) > 0, "the %s selects all pods", what)
 }
 
-// mounted returns the volume that has a file, and the file's name in that volume.
+// mounted returns the volume that contains the given file, and the file's name in that volume.
 func (m *manifest) mounted(file string) (volume object, name string) {
 	for _, mount := range m.container.list("volumeMounts") {
 		if path.Dir(file) == mount.text("mountPath") {
@@ -157,14 +158,14 @@ func (m *manifest) port(name any) int {
 	return 0
 }
 
-// The method common checks what must hold for every workload.
+// Every workload must pass the checks in the method common.
 func (m *manifest) common(uid int) {
-	m.want(len(m.objects["Secret"]) == 0, "a secret does not belong into a file that is checked in")
+	m.want(len(m.objects["Secret"]) == 0, "a secret does not belong in a file that is checked in")
 	m.selects("workload", m.workload.object("spec.selector.matchLabels"))
 	m.selects("Service", m.one("Service").object("spec.selector"))
 	policy := m.one("NetworkPolicy")
 	m.selects("NetworkPolicy", policy.object("spec.podSelector.matchLabels"))
-	m.want(fmt.Sprint(policy.at("spec.policyTypes")) == "[Ingress]", "the NetworkPolicy is not for what comes in")
+	m.want(fmt.Sprint(policy.at("spec.policyTypes")) == "[Ingress]", "the NetworkPolicy does not control ingress")
 	for _, rule := range policy.list("spec.ingress") {
 		m.want(len(rule.list("ports")) == 1 && len(rule.list("from")) == 1, "a rule of the NetworkPolicy is not for one port and for one peer")
 		m.port(rule.at("ports.0.port"))
@@ -175,7 +176,7 @@ func (m *manifest) common(uid int) {
 	for _, probe := range []string{"livenessProbe", "readinessProbe"} {
 		m.want(m.container.at(probe+".tcpSocket.port") == m.container.at("ports.0.name"), "the %s does not ask the first port", probe)
 	}
-	get := func(name string) any { // the container's setting overrides the pod's
+	get := func(name string) any { // a setting of the container overrides the same setting of the pod
 		if own := m.container.at("securityContext." + name); own != nil {
 			return own
 		}
@@ -189,7 +190,7 @@ func (m *manifest) common(uid int) {
 	m.want(m.pod.at("hostNetwork") == nil, "no network policy applies to the network of the host")
 	m.want(m.container.text("resources.requests.memory") != "" && m.container.text("resources.limits.memory") != "", "the memory is missing")
 	for _, mount := range m.container.list("volumeMounts") {
-		m.want(mount.at("subPath") == nil, "%s is mounted with a subPath, which is never updated", mount.text("name"))
+		m.want(mount.at("subPath") == nil, "%s is mounted with a subPath, so the running container never gets a new version", mount.text("name"))
 		volume := m.pod.named("volumes", mount.text("name"))
 		m.want(volume == nil || mount.at("readOnly") == true, "%s is not mounted read-only", mount.text("name"))
 		if secret := volume.object("secret"); secret != nil {
@@ -331,7 +332,7 @@ func TestTheManifestsOfTheServerFitTogether(t *testing.T) {
 		{"podSelector:\n    matchLabels:\n      app.kubernetes.io/name: release-go", "podSelector: {}", "the NetworkPolicy selects all"},
 		{"maxUnavailable: 1\n  selector:\n    matchLabels:\n      app.kubernetes.io/name: release-go", "maxUnavailable: 1\n  selector:\n    matchLabels:\n      app.kubernetes.io/name: x", "the PodDisruptionBudget does not"},
 		{"labelSelector:\n            matchLabels:\n              app.kubernetes.io/name: release-go", "labelSelector:\n            matchLabels:\n              app.kubernetes.io/name: x", "the topology spread does not"},
-		{"policyTypes: [Ingress]", "policyTypes: [Egress]", "not for what comes in"},
+		{"policyTypes: [Ingress]", "policyTypes: [Egress]", "does not control ingress"},
 		{"        - port: 9090\n", "        - port: 9091\n", "has no port 9091"},
 		{"name: monitoring", "name: gateway", "opens a port to"},
 		{"    - from:\n        - namespaceSelector:\n            matchLabels:\n              kubernetes.io/metadata.name: gateway # replace: the namespace of your gateway\n      ports:", "    - ports:", "for one peer"},

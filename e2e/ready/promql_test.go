@@ -30,8 +30,8 @@ var (
 	operators = []string{"and", "or", "unless", "bool"}
 )
 
-// parse reads an expression. It knows only the syntax that the expressions in deploy need.
-// promtool checks the syntax.
+// parse reads an expression. It knows only the syntax of the expressions in the folder deploy. It
+// does not check this syntax: promtool does.
 func parse(expr string) (q query) {
 	expr = comment.ReplaceAllString(expr, "")
 	for _, group := range grouping.FindAllStringSubmatch(expr, -1) {
@@ -54,7 +54,8 @@ func parse(expr string) (q query) {
 
 var pattern = regexp.MustCompile(`[.*+?()\[\]\\]`)
 
-// The method mistakes returns what a query asks for and the metrics do not have.
+// The method mistakes returns what is wrong with a query, such as a metric or a label that m does
+// not have.
 func (q query) mistakes(m metrics) (wrong []string) {
 	known := make(map[string]bool) // labels of the metrics in the query
 	for _, s := range q.selectors {

@@ -51,8 +51,8 @@ type redisProcess struct {
 	cmd          *exec.Cmd
 }
 
-// startRedis starts a Redis with the settings and the users of redis.yaml. It replaces the folders
-// and the address.
+// startRedis starts a Redis with the settings and the users of redis.yaml. Only the folders and the
+// address are different: this Redis uses a temporary folder and a free local port.
 func startRedis(t *testing.T, server, text string) *redisProcess {
 	t.Helper()
 	m := readManifest(text, "StatefulSet")

@@ -51,7 +51,7 @@ func readRules(recording, alerts string, m metrics) (r rules, wrong []string) {
 	for _, one := range r.recorded {
 		q := parse(one.Expr)
 		labels := make(map[string]map[string]bool)
-		for _, label := range q.labels { // a recorded series has the values of this label that the metrics in its expression have
+		for _, label := range q.labels { // a recorded series takes the values of this label from the metrics in its expression
 			labels[label] = make(map[string]bool)
 			for _, s := range q.selectors {
 				maps.Copy(labels[label], m[s.metric][label])

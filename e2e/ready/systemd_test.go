@@ -104,7 +104,7 @@ func unitMistakes(text, settings string, flags map[string]bool) (wrong []string)
 	}
 	want(stop >= 5*time.Second, "TimeoutStopSec is too short for drain-delay and drain")
 	goal, ok := strings.CutPrefix(one("Environment"), "GOMEMLIMIT=")
-	want(ok && 2*256 < mebibytes(goal) && mebibytes(goal) < 1024 && one("MemoryMax") == "1G", "the memory does not fit") // the default of the setting budget is 256MiB
+	want(ok && 2*256 < mebibytes(goal) && mebibytes(goal) < 1024 && one("MemoryMax") == "1G", "the memory does not fit") // 256MiB is the default of --budget
 	want(given["identity"] != "header" || strings.HasPrefix(fmt.Sprint(given["listen"]), "127.0.0.1:"), "others reach the proxy, and can name the user")
 	want(strings.HasPrefix(fmt.Sprint(given["admin"]), "127.0.0.1:"), "others reach the address of admin")
 	return wrong

@@ -132,7 +132,7 @@ func (r *rule) try(dir string) string {
 // apply returns the text without the rule. If it cannot remove the rule, problem says
 // why; otherwise problem is "".
 func (r *rule) apply(text string) (mutant, problem string) {
-	if len(r.gone) == 1 { // the only line to remove may be a part of a longer line of the source
+	if len(r.gone) == 1 { // a single line to remove may be only a part of a line in the source
 		if n := strings.Count(text, r.gone[0]); n != 1 {
 			return "", fmt.Sprintf("the source has it %d times", n)
 		}

@@ -48,14 +48,14 @@ func sorted(set map[string]bool) (all []string) {
 type page struct {
 	text    string
 	metrics map[string]documented
-	values  map[string][]string // the values of each attribute that has a closed list of them
+	values  map[string][]string // the values of each attribute, if the page lists all of them
 	events  map[string][]string // the attributes of each event on a span
 	types   map[string]string   // the type of each attribute on spans
 	lines   int                 // the greatest number of lines that Prometheus reads
 	shown   string              // the output of the command, as the page shows it
 }
 
-// The type documented is a row of the table of metrics.
+// This type is a row of the table of metrics.
 type documented struct {
 	prometheus, kind, unit string
 	attributes             []string

@@ -37,7 +37,7 @@ const audience = "release.example.com"
 
 // replica is a server with its own telemetry, as if it ran in a process of its own.
 type replica struct {
-	host     string // the address at which it serves MCP
+	host     string // the address at which the replica serves MCP
 	metrics  string // the URL of its metrics
 	observer *otelseal.Observer
 	tracer   trace.Tracer

@@ -136,7 +136,7 @@ func TestTelemetryTellsNothingOfAUser(t *testing.T) {
 	}
 }
 
-// The type one holds a line of the text that Prometheus reads.
+// This type holds one line of the text that Prometheus reads.
 type one struct {
 	name   string
 	labels map[string]string
@@ -530,7 +530,7 @@ func allReasons(t *testing.T) (all []mcpseal.Reason) {
 	return all
 }
 
-// TestAnEventCostsAtMostTwoAllocations measures with the SDK and two readers.
+// TestAnEventCostsAtMostTwoAllocations measures the observer with the SDK and two metric readers.
 func TestAnEventCostsAtMostTwoAllocations(t *testing.T) {
 	r := newReplica(t)
 	ctx := context.Background()

@@ -25,24 +25,24 @@ var unserved = map[string]bool{
 	"probe": true, "sealtest": true, "gosdktest": true, "mcpgotest": true, "certstest": true, "identitytest": true, "release": true, "hostile": true, "revision": true,
 }
 
-// The map logged says which argument of a logger's method is the message.
+// The keys are the methods of a logger. The value is the index of the argument that is the message.
 var logged = map[string]int{
 	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2,
 }
 
-// The map explains has the names of the attributes whose values explain a record.
+// The values of these attributes explain a log record.
 var explains = map[string]bool{"cause": true, "why": true}
 
-// The map passed has functions of other packages that make their result from an argument. The
-// value is the index of this argument.
+// A key is the name of a function, with its package. The function makes its result from an argument.
+// The value is the index of this argument.
 var passed = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
 
-// The map shown has functions that are called through an interface or by the author of a server. A
-// key is the folder and the name of a function. The value is the index of the result that is
-// shown: a text, or an error with a text.
+// The results of these functions reach a client or a log, but the extractor does not see how. For
+// example, a function is called through an interface. A key is the folder and the name of a
+// function. The value is the index of the result that is shown: a text, or an error with a text.
 var shown = map[string]int{
 	"cmd/mcpseal/internal/identity Caller":  1,
 	"cmd/mcpseal/internal/identity Ready":   0,
@@ -60,9 +60,8 @@ var shown = map[string]int{
 	". Error":                               0,
 }
 
-// The map problems has functions that get a text about arguments that are not proper JSON. A key
-// is the folder and the name of a function. The value is the index of the parameter that is the
-// text.
+// These functions get a text about arguments that are not proper JSON. A key is the folder and the
+// name of a function. The value is the index of the parameter that is the text.
 var problems = map[string]int{"internal/jsonorder fail": 0, "internal/jsonorder refuse": 1, "internal/argdigest Whole": 0}
 
 // Some sources have a log record or an answer as one JSON text. inJSON finds the message in it.
@@ -300,7 +299,7 @@ func (c *code) trace(expr ast.Expr, f *function) {
 		}
 	case *ast.CompositeLit: // an error of a type of its own
 		if qualified(e.Type) == "cobra.Command" {
-			return // only users of the command line see its texts
+			return // only users of the command line see the texts of a command
 		}
 		for _, element := range e.Elts {
 			if pair, ok := element.(*ast.KeyValueExpr); ok {
@@ -345,7 +344,7 @@ func (c *code) sum(e *ast.BinaryExpr, f *function) {
 	c.texts[text] = true
 }
 
-// The method name finds the texts of a variable, a parameter or a constant.
+// This method finds the texts of a variable, a parameter or a constant, given by its name.
 func (c *code) name(name string, f *function) {
 	for i, param := range f.params {
 		if param == name {
@@ -361,7 +360,7 @@ func (c *code) name(name string, f *function) {
 	}
 }
 
-// The method assigned finds what is assigned to a variable in a function.
+// This method finds the texts that f assigns to the variable with this name.
 func (c *code) assigned(name string, f *function) {
 	ast.Inspect(f.body, func(n ast.Node) bool {
 		assign, ok := n.(*ast.AssignStmt)
@@ -382,7 +381,7 @@ func (c *code) assigned(name string, f *function) {
 	})
 }
 
-// arguments finds the texts that the callers of f pass as its argument with this index.
+// This method finds the texts that the calls of f have as the argument with this index.
 func (c *code) arguments(f *function, index int) {
 	type parameter struct {
 		f     *function
@@ -405,7 +404,7 @@ func (c *code) arguments(f *function, index int) {
 	}
 }
 
-// The method called finds the texts of one result of a call, given by its index.
+// This method finds the texts of one result of a call. The index says which result.
 func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	name := qualified(call.Fun)
 	if at, ok := passed[name]; ok {
@@ -432,7 +431,7 @@ func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	}
 }
 
-// The method returned finds the texts of one result of f, given by its index.
+// This method finds the texts of one result of f. The index says which result.
 func (c *code) returned(f *function, index int) {
 	type result struct {
 		f     *function
@@ -476,7 +475,7 @@ func (c *code) callees(call *ast.CallExpr, f *function) []*function {
 	return c.functions[folder+" "+lastName(fun)]
 }
 
-// The method literals records every text under a node as a text that is shown.
+// This method records every text under a node as a text that is shown.
 func (c *code) literals(node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok {
@@ -528,7 +527,8 @@ func lastName(expr ast.Expr) string {
 	return ""
 }
 
-// qualified returns "package.Name" for such an expression, otherwise "".
+// qualified returns the text of an expression such as package.Name. For any other expression it
+// returns "".
 func qualified(expr ast.Expr) string {
 	if sel, ok := expr.(*ast.SelectorExpr); ok {
 		if of, ok := sel.X.(*ast.Ident); ok {

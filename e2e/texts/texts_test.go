@@ -87,7 +87,7 @@ func TestEveryRowHasAText(t *testing.T) {
 var foreign = map[string]bool{
 	"illegal base64 data at input byte":   true, // a text of mcp-go
 	"cannot read the file":                true, // made with "cannot %s"
-	"the secret is not the text of a key": true, // made of two texts, one of them without its prefix
+	"the secret is not the text of a key": true, // made of "the secret is " and an error without the prefix "mcpseal: "
 }
 
 // row finds the first cell of a row.

@@ -15,9 +15,9 @@ const (
 	written = "Looking forward!"
 )
 
-// visitor returns a user who answers every question honestly, except the question whose first word
-// is the parameter word. The user answers that question with the parameter other, and cancels it if
-// it is asked again.
+// visitor returns a function that answers questions as a user would. If the first word of a question
+// equals the first argument, the function returns the second argument as the answer. If the server
+// asks that question again, the function cancels it. All remaining questions get an honest answer.
 func visitor(word, other string) func(mutate.Question) any {
 	honest := map[string]string{
 		"How":      `{"action":"accept","content":{"nights":3,"guests":2}}`,
@@ -70,7 +70,8 @@ func TestADeclinedOrCancelledQuestionBooksNothing(t *testing.T) {
 }
 
 func TestANoteThatIsNotWantedIsNotWritten(t *testing.T) {
-	// A null is no answer, so the question is asked again. The user cancels it, and there is no note.
+	// The last answer has a null in place of a boolean. In the newer revision the server then asks
+	// again, and the user cancels. In the older revision the call fails.
 	for _, answer := range []string{`{"action":"decline"}`, `{"action":"cancel"}`, `{"action":"accept","content":{"ok":false}}`, `{"action":"accept","content":{"ok":null}}`} {
 		each(t, func() func(mutate.Question) any { return visitor("Shall", answer) }, func(revision, said string) {
 			refused := revision != mutate.Newer && strings.Contains(said, "does not fit what was asked")

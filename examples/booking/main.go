@@ -56,9 +56,9 @@ var prices = map[bool]map[string]int{
 	false: {"double": 120, "suite": 240},
 }
 
-// book is the handler of the tool. It runs from its beginning in every round. A question that
-// the user has answered returns the answer at once. At the first question without an answer,
-// book returns an error, which makes the package elicit ask the user.
+// book is the handler of the tool. It runs from its beginning in every round. If the user
+// has already answered a question, book gets the answer at once. At the first question
+// without an answer, book returns an error. Package elicit then asks the user.
 func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
 	if err != nil {

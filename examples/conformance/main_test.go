@@ -99,8 +99,8 @@ func (c client) ask(method, name string) string {
 	return parsed.Result.RequestState
 }
 
-// rejections are the answers to a rejected token. mcp-go sends the text of an error, with
-// a code that middleware cannot choose.
+// rejections maps each SDK to the answer that its client gets for a rejected token. With mcp-go, the
+// error always has the code -32603: middleware cannot choose another one.
 var rejections = map[string]struct {
 	status int
 	answer string
@@ -131,7 +131,7 @@ func everyBadTokenGetsTheSameAnswer(t *testing.T, sdk string) {
 
 	var bad []string
 	others := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if sdk == "mcp-go" { // both servers use the same boundary code, so a few changes are enough here
+	if sdk == "mcp-go" { // two characters are enough: the run with go-sdk tries all of them on the same boundary code
 		others = "Ab"
 	}
 	for i := range len(token) {
@@ -209,7 +209,7 @@ func whatTheSDKRefusesItself(t *testing.T, sdk string) {
 		"a number an answer":   {"name": tampered, "inputResponses": map[string]any{"confirm": 12345}},
 	} {
 		status, answer := c.post("tools/call", params)
-		if name == "a number an answer" && sdk == "mcp-go" { // mcp-go decodes answers later, and drops this one
+		if name == "a number an answer" && sdk == "mcp-go" { // mcp-go does not decode this answer, and the middleware drops it
 			if status != 200 || !strings.Contains(answer, `"resultType":"input_required"`) {
 				t.Errorf("%s: %d %s", name, status, answer)
 			}

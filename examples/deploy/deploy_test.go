@@ -44,7 +44,7 @@ const (
 	region  = "In which region?"
 )
 
-// user accepts both questions.
+// user accepts the question q. The answer is eu if q asks for the region; otherwise it is yes.
 func user(q mutate.Question) any {
 	if q.Message() == region {
 		return accept(`{"name":"eu"}`)
@@ -56,8 +56,9 @@ func accept(content string) json.RawMessage {
 	return json.RawMessage(`{"action":"accept","content":` + content + `}`)
 }
 
-// The function each makes four calls: to both tools, on both revisions. The function check gets a
-// name for the call, the first word of a successful result, and what the tool said.
+// This function calls the tools deploy and rollback on both protocol revisions. After each of the
+// four calls, it passes three texts to the function check: a name for the call, the first word of
+// a successful result, and what the tool said.
 func each(t *testing.T, sdk string, answer func() func(mutate.Question) any, check func(name, done, said string)) {
 	t.Helper()
 	client := serve(t, sdk)
@@ -137,8 +138,9 @@ func anAnswerThatDoesNotFitDoesNothing(t *testing.T, sdk string) {
 				}
 			}
 			each(t, sdk, misfit, func(name, done, said string) {
-				// For an older client, the SDK checks the answer against the form, and an answer
-				// with a null in it does not reach the handler. In both cases the call fails.
+				// With the official SDK, a call of an older client can fail: the SDK refuses an
+				// answer that does not match the form, and gosdk refuses an answer with a null
+				// in a field.
 				refused := strings.Contains(said, "does not match requested schema") || strings.Contains(said, "does not fit what was asked")
 				if said != "nothing was done" && !refused {
 					t.Errorf("%s, %s: %s", name, content, said)

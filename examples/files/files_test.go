@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 var shapes = []string{"middleware", "handler"}
 
-// start serves two replicas. They share only the drive, the keys and the store. The replicas of a
-// fleet share their files, their keys and a Redis in the same way.
+// start serves two replicas of the server, on the same drive. Protected replicas also share their
+// keys and the used tokens, as replicas in production must.
 func start(t testing.TB, newReplica func(*drive) (http.Handler, error)) attacks.Fleet {
 	t.Helper()
 	drive := newDrive()
@@ -56,7 +56,7 @@ func protected(shape string) func(testing.TB) attacks.Fleet {
 	}
 }
 
-// trusting is the sealer of a server without mcpseal.
+// The type trusting is the sealer for servers without mcpseal. It does not check states.
 type trusting struct{ plaintext }
 
 func (trusting) Open(_ context.Context, req *mcp.CallToolRequest) (openedRound, error) {

@@ -43,7 +43,7 @@ func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
 	protected := gosdk.Protect(server, boundary, nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_orders"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
-			return orders.Page(ctx, in.Status, after, in.pageSize()) // the parameter after is nil on the first page
+			return orders.Page(ctx, in.Status, after, in.pageSize()) // the key is nil for the first page
 		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // language models change the limit between pages
 	return server, nil
 }

@@ -142,7 +142,7 @@ func TestAYesToTheFirstQuestionIsNoYesToTheSecond(t *testing.T) {
 	}
 }
 
-// The function each calls delete_page on both revisions.
+// each is a loop over both revisions: it calls delete_page, and passes the result to check.
 func each(t *testing.T, page string, answer func(question string) string, check func(name, said, holds string)) {
 	t.Helper()
 	for _, revision := range []string{mutate.Newer, mutate.Older} {

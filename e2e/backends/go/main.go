@@ -1,7 +1,7 @@
 // Command go is an MCP server on the official Go SDK, without mcpseal. The tests of the proxy
 // put the proxy in front of it. It has the tools and the prompt for the input-required-result
-// scenarios of the conformance suite, a resource that asks the user, and lists of several
-// pages. Its handlers believe every state.
+// scenarios of the conformance suite, a resource that asks the user, and a list of tools
+// on several pages. Its handlers believe every state.
 //
 // Every state and cursor contains a random part and the text of the environment variable CANARY.
 // The server writes a line of JSON for each state and cursor that it issues or gets. The path of

@@ -125,7 +125,7 @@ func (f *Fleet) mustAct(t *testing.T, honest Call) {
 	}
 }
 
-// flip returns the token with the character at the given index changed.
+// flip replaces the character at the given index, and returns the new token.
 func flip(token string, at int) string {
 	other := "A"
 	if token[at] == 'A' {

@@ -11,8 +11,8 @@ import (
 )
 
 // Call is one round of a call to a tool. The package sends it without an SDK, because an
-// SDK's client would not send what an attacker sends. Some of these clients also end their
-// session after a refusal.
+// SDK's client would not send what an attacker sends. The clients of some SDKs also end their
+// session if the server refuses a request.
 type Call struct {
 	Replica   int
 	Bearer    string

@@ -163,8 +163,8 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 
 // callOlder makes a call with the older protocol revision. It opens a session, makes the
 // call, answers questions while the call runs, and closes the session. sentParams has the params
-// of the request for each page. answersSent has the answer to each question, by the message of
-// the question.
+// of the request for each page. answersSent maps the message of each question to the answer that
+// was sent.
 func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, answersSent map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {
@@ -299,7 +299,7 @@ func (m *message) body() []byte {
 }
 
 // header returns the HTTP headers for the message. In the newer protocol revision, the
-// headers must repeat the body's method, and its name or URI.
+// headers must repeat the method, and the name or the URI from the params.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {

@@ -22,10 +22,10 @@ type judge struct {
 	secrets []string
 
 	reached, accepted atomic.Int64 // how many requests reached a handler, and how many had a token that was accepted
-	internal          atomic.Int64 // how many answers were internal errors
+	internal          atomic.Int64 // how many JSON-RPC messages were internal errors
 
 	mu       sync.Mutex
-	counts   map[int]int // how many answers had each HTTP status
+	counts   map[int]int // the number of replies for each HTTP status
 	failures []string
 }
 
@@ -59,9 +59,9 @@ type acceptance struct{ accepted atomic.Bool }
 type acceptanceKey struct{}
 
 // watch is the outermost middleware. It counts the requests whose token was accepted, and the
-// requests that reached a handler. A result of a tool, a prompt or a resource shows that a handler
-// was reached, if it is not an error. A request that ended with an error may have reached a handler
-// too, but is not counted.
+// requests that reached a handler: those for which a tool, a prompt or a resource returned a result
+// that is not an error. A handler can also return an error, but then watch does not count the
+// request as one that reached a handler.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(acceptance)
@@ -211,8 +211,8 @@ func (j *judge) checkMessage(text json.RawMessage) (isResult bool, err error) {
 }
 
 // checkTexts checks every string in a decoded message. A string must not contain a secret, and
-// a state or a cursor must be sealed. If the value is a member of an object, the parameter
-// member has the name of this member; otherwise it is "".
+// a state or a cursor must be sealed. The parameter member is the name that the value has in its
+// object, or "" if the value is not a member of an object.
 func (j *judge) checkTexts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:

@@ -12,7 +12,9 @@ import (
 func (j *judge) watchMCPGo() []server.ServerOption {
 	count := func(ctx context.Context, state string, s *acceptance, result bool) {
 		if state != "" && !server.IsModernRequest(ctx) {
-			return // a later round of a request of an older protocol revision, which was already counted
+			// With an older protocol revision, a state is treated as the sign of a later round of the
+			// same request. Only the first round is counted.
+			return
 		}
 		if state != "" && s.accepted.Load() {
 			j.accepted.Add(1)

@@ -139,7 +139,7 @@ func TestAFaultIsFound(t *testing.T) {
 		}}},
 	} {
 		// The function run first records a few honest calls. If one of them fails, there is no
-		// attack, and the error of run must show the fault.
+		// attack, and the error that run returns must show the fault.
 		r, err := run(t.Context(), c.faults.target(), 400, 1)
 		kept = nil
 		found := ""

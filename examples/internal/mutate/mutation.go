@@ -81,8 +81,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// The mutations replace recorded values with these values. The list of methods has none that a
-// server answers with an endless stream.
+// The mutations replace recorded values with these values. The list of methods leaves out
+// subscriptions/listen, because the response to it is an endless stream.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",

@@ -61,8 +61,9 @@ type answerer struct {
 }
 
 // begin makes the stream pass each question to a.ask, until the caller calls end. Questions can
-// also come in the HTTP response to the call itself: pass these to the function askLocked, which
-// calls a.ask too, but never at the same time as the stream. If the answerer is nil, askLocked is nil.
+// also come in the HTTP response to the call. The caller must pass those questions to askLocked.
+// askLocked calls a.ask too, but never while the stream calls a.ask. If the answerer is nil,
+// askLocked is nil.
 func (a *answerer) begin() (askLocked asking, end func()) {
 	if a == nil {
 		return nil, func() {}

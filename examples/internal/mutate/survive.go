@@ -34,8 +34,8 @@ const (
 	// accepted token. Requests that the server refuses at once prove little.
 	leastReached, leastAccepted = 30, 10
 
-	// How much the live heap, in bytes, and the number of goroutines may grow after the
-	// first tenth of the requests.
+	// After the first tenth of the requests, the live heap may grow by maxGrowth bytes, and the
+	// number of goroutines by maxGoroutines.
 	maxGrowth     = 16 << 20
 	maxGoroutines = 100
 )
@@ -93,8 +93,8 @@ type report struct {
 	reached     float64     // the percentage of the requests that reached a handler
 	accepted    float64     // the percentage of the requests whose token was accepted
 	growth      int64       // how much the live heap grew, in bytes
-	goroutines  int         // how many more goroutines there were at the end
-	answers     map[int]int // how many answers had each HTTP status
+	goroutines  int         // how much the number of goroutines grew
+	answers     map[int]int // the number of replies for each HTTP status
 	internal    int64
 	failures    []string
 	unmade      []string // the names of the mutations that were never made

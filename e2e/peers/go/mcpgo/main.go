@@ -10,8 +10,8 @@
 // The pages say to keep secrets out of the state, because the client can read the state. They do
 // not say that the client can change the state.
 //
-// That the state is JSON is our choice. mcp-go has no middleware for bearer tokens, so this
-// server has no users.
+// We chose JSON for the state. mcp-go has no middleware for bearer tokens, so this server has no
+// users.
 package main
 
 import (
