@@ -34,9 +34,9 @@ type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. If a
-// Key is in an unexported field and the verb does not fit (such as %e), fmt follows the
-// first pointer.
+// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt
+// follows the first pointer if a Key is in an unexported field and the verb, such as %e, is
+// not valid for pointers.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
@@ -68,9 +68,9 @@ func GenerateKey() Key {
 // bytes are copied. The id of the key is the first 4 bytes of HKDF-SHA-256 with the info
 // "mcpseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
 //
-// NewKey refuses any other length. More bytes do not make a stronger key: usually they
-// are two keys, a key with a line end, or the wrong secret. NewKey also refuses printable
-// text and bytes that repeat. Printable text is either a pass phrase, which can be
+// NewKey refuses a secret that is not 32 bytes long. More bytes do not make a stronger key:
+// usually they are two keys, a key with a line end, or the wrong secret. NewKey also refuses
+// printable text and bytes that repeat. Printable text is either a pass phrase, which can be
 // guessed, or a key in hex or base64, which keys.FromText decodes.
 func NewKey(secret []byte) (Key, error) {
 	if problem := weakness(secret); problem != "" {
@@ -82,7 +82,7 @@ func NewKey(secret []byte) (Key, error) {
 const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
 	"and mcpseal.GenerateKey makes them"
 
-// leastVariety is how many different byte values a secret must have at least. 32 random
+// leastVariety is the minimum number of different byte values in a secret. 32 random
 // bytes have about 30 different values; less than one in 10¹⁴ random secrets has
 // fewer than 17.
 const leastVariety = 17

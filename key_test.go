@@ -17,7 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// secretBytes returns a secret that is easy to find in any text. It is binary, not text.
+// secretBytes returns a secret of n bytes. It contains a word that a test can search for, and control
+// bytes, because NewKey refuses printable text.
 func secretBytes(n int) []byte {
 	return bytes.Repeat([]byte("sesame-open\x00\x01\x02\x03\x04\x05\x06\x07\x08"), n/20+1)[:n]
 }

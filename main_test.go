@@ -16,9 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Every state, argument and principal of these tests contains the word hush, and every key and
-// token is registered with the scanner leaks. Everything that is logged, observed or returned as an
-// error during the whole run passes through this scanner, which must find none of these secrets.
+// The tests put the word hush into states, arguments and principals, and register keys and tokens
+// with a leakScanner. The scanner reads what is logged, observed or returned as an error during the
+// whole run. It must find neither the word nor a registered secret.
 const hush = "hush"
 
 var leaks = &leakScanner{}
@@ -106,7 +106,6 @@ func (l *logbook) observe(_ context.Context, e mcpseal.Event) {
 	l.events = append(l.events, e)
 }
 
-// The method last returns the newest log record.
 func (l *logbook) last(t *testing.T) map[string]any {
 	t.Helper()
 	l.mu.Lock()
@@ -127,7 +126,7 @@ func (l *logbook) lastEvent(t *testing.T) mcpseal.Event {
 	return l.events[len(l.events)-1]
 }
 
-// newKey returns a key whose secret is registered with the scanner leaks.
+// newKey returns a new key, and registers its secret with the leakScanner.
 func newKey(t *testing.T) mcpseal.Key {
 	t.Helper()
 	key := mcpseal.GenerateKey()
@@ -150,8 +149,8 @@ type service struct {
 	book *logbook
 }
 
-// askAgain is the minimum for the Config.AskAgain of every service. Tests set it to try all causes
-// of a rejection with that value.
+// askAgain replaces the Config.AskAgain of every service that has a lower value. Tests set it to try
+// all causes of a rejection with that value.
 var askAgain mcpseal.AskAgain
 
 // newService makes a boundary. If the config lacks keys or an audience, newService adds them.
@@ -190,7 +189,7 @@ const step = "hush-step=1"
 
 var confirm = mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm}
 
-// The method first seals a state in a first round.
+// s.first opens a request without a token, seals the state, and returns the new token.
 func (s service) first(t *testing.T, request mcpseal.Request, state string, questions ...mcpseal.Question) string {
 	t.Helper()
 	ctx := context.Background()

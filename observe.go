@@ -34,8 +34,8 @@ type Event struct {
 	// Method is the method of the request, as the adapter gave it.
 	Method string
 	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
-	// [TargetUnknown] if no handler ran and no token was sealed for this target, because a
-	// client may have made the name up.
+	// [TargetUnknown] if no handler ran and the request has no genuine token for this target:
+	// a client may have made up the name.
 	Target string
 
 	// Format is the prefix of the token's format, "unprefixed" for a format without a

@@ -110,9 +110,9 @@ func guard(part func() error, defaultReason Reason, allowed ...Reason) *failure 
 	return nil
 }
 
-// guardFormat calls a format. It returns a *failure of the format unchanged. The function
-// undigested turns an error about arguments without a digest into a failure. The function
-// guard does so with any other error, or with a panic.
+// guardFormat calls a format, and returns the format's error or panic as a failure. If the
+// error is a *failure, guardFormat returns it unchanged. If the error wraps an
+// *argdigest.Error, the failure has the reason ReasonInvalidParams.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

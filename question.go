@@ -91,7 +91,7 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 // encoded, and decodes them on demand without an allocation.
 type questionList struct {
 	text  string // the questions, in the order in which they were asked
-	order string // two bytes for each question, sorted by key: where it begins in the field text
+	order string // two bytes for each question, sorted by key: where the question begins in questionList.text
 }
 
 const flagQuestionDigest = 1 << 7

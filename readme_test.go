@@ -175,7 +175,9 @@ func TestEveryAlertIsLogged(t *testing.T) {
 		}
 		return all.String()
 	}
-	by := map[string]string{ // source code by prefix; a text and its prefix may be in different places
+	// by maps the prefix of a log text to the source code that can log the text. The code may add the
+	// prefix in another place, so the test searches only for the rest of the text.
+	by := map[string]string{
 		"keys": source("keys"), "gosdk": source("gosdk"), "mcpgo": source("mcpgo"), "elicit": source("gosdk/elicit"),
 		"mcpseal": source(".", "adapter"), "redisreplay": source("replay/redisreplay"),
 	}

@@ -26,7 +26,7 @@ func NativeFormat(keys KeySource) Format {
 type recordFormat struct {
 	prefix string
 	codec  Codec
-	ring   *ringCodec // the same value as the field codec if that is a RingCodec, otherwise nil
+	ring   *ringCodec // the value of codec if that is a *ringCodec; otherwise nil
 	texts  native.Texts[Reason]
 }
 

@@ -527,7 +527,7 @@ func (stale) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, er
 	return mcpseal.Claims{Expires: 1, Arguments: []byte("arguments")}, nil
 }
 
-// forgetful is a format that carries all claims, but seals tokens without its prefix.
+// forgetful is a format that carries all claims. The tokens that it seals lack the format's prefix.
 type forgetful struct{ readable }
 
 func (forgetful) Carries() mcpseal.ClaimSet { return allClaims }

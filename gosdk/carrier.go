@@ -100,7 +100,7 @@ func copyRequest[T any, P interface {
 type asking struct {
 	state     string
 	questions mcp.InputRequestMap // nil if the result has no questions
-	sent      bool                // true if the SDK will send the result as one with questions, not as complete
+	sent      bool                // true if the SDK will send the result as input_required, not as complete
 }
 
 // readResult reads the state and the questions of a result. ok is false if the result's
@@ -144,9 +144,9 @@ func withState(result mcp.Result, state string) mcp.Result {
 	return result
 }
 
-// withoutCaching returns a result that is marked as private and as not to be cached,
-// because a result that depends on answers or carries a token is for one user. Only the
-// results of resources have cache settings.
+// withoutCaching returns a result with the cache scope private and the cache time 0. A
+// result that depends on answers or carries a token is for one user. The results of tools
+// and prompts have no cache settings, so withoutCaching returns them unchanged.
 func withoutCaching(result mcp.Result) mcp.Result {
 	r, ok := result.(*mcp.ReadResourceResult)
 	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {

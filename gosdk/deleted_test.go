@@ -80,8 +80,8 @@ func callOf(tool string) string {
 	return `{"jsonrpc":"2.0","id":"` + tool + `","method":"tools/call","params":{"name":"` + tool + `","arguments":{}}}`
 }
 
-// deleteWith sends a DELETE of a session as alice, with one more header. It returns the status,
-// which is 500 if the handler panics.
+// deleteWith sends a DELETE of a session for the user alice, and adds one header. It returns the
+// status, which is 500 if the handler panics.
 func (s *olderServer) deleteWith(session, name, value string) (status int) {
 	r := httptest.NewRequest("DELETE", "/", nil)
 	for name, value := range map[string]string{"X-User": "alice", "Mcp-Session-Id": session, name: value} {
@@ -248,8 +248,9 @@ func TestDeletingASessionEndsACallOfAnyMethod(t *testing.T) {
 	}
 }
 
-// A handler may connect to another server in memory with the context of its call, and keep the
-// connection for later calls. A DELETE of the handler's session does not cancel those calls.
+// A handler may pass the context of its call when it connects to another server in memory, and may
+// keep this connection. A DELETE of the handler's session does not cancel later calls on the
+// connection.
 func TestDeletingASessionEndsNoCallOfAnotherServer(t *testing.T) {
 	other := newServer()
 	other.AddTool(&mcp.Tool{Name: "works", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -7,11 +7,11 @@
 // resources/read is sealed. Every requestState that comes back is checked before any
 // handler runs. Handlers still read and write plaintext. Answers reach a handler only if
 // the sealed state says that their questions were asked. A request or result of a method
-// other than these three is refused if it holds a state, questions or answers. There is
-// one exception: the Go type of a request's params has no fields for a state or answers,
-// as in the SDK's own methods. The SDK then drops the state and the answers before any
-// middleware runs, and the request is served. If a handler panics, its call fails and the
-// process goes on.
+// other than these three is refused if it holds a state, questions or answers. But the
+// SDK drops the state and the answers of a request if the Go type of the params has no
+// fields for them, as in the other methods of the SDK. It drops them before any middleware
+// runs, so such a request is served. If a handler panics, its call fails and the process
+// goes on.
 //
 // [SetState] writes a Go value into a result as its state, and [State] reads it in the
 // next round. [Sealed] tells a handler whether its request came through a boundary.

@@ -44,8 +44,8 @@ var confirmation = mcp.InputRequestMap{"confirm": &mcp.ElicitParams{
 	RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 }}
 
-// deletePlain is a tool on a server with the middleware of Protect or Install, which opens and
-// seals its states.
+// deletePlain is the tool "delete" on a server with the middleware that Protect or Install adds.
+// The middleware opens and seals the states.
 func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if !gosdk.Sealed(ctx, req) {
 		return nil, gosdk.ErrNotProtected // the line with Protect is missing
@@ -56,7 +56,7 @@ func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRe
 	return deleteIf(req.Params.InputResponses["confirm"])
 }
 
-// deleter is the same tool for a server without the middleware: it opens and seals its states
+// deleter is the tool "delete" on a server without the middleware. It opens and seals its states
 // itself.
 type deleter struct{ protection *gosdk.Protection }
 
@@ -109,7 +109,7 @@ func ExampleProtection_Request() {
 	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	itself.AddTool(tool, deleter{protection}.delete)
 
-	// The user of both servers says yes.
+	// One client connects to each server in turn, and its user says yes.
 	ctx := context.Background()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

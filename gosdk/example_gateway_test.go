@@ -30,8 +30,8 @@ func userOfCall(_ context.Context, req mcp.Request) (string, error) {
 	return extra.Header.Get(gatewayHeader), nil // "" is refused
 }
 
-// userOfRequest gives the same name to the user of an HTTP request, for the sessions of older
-// clients.
+// userOfRequest names the user of an HTTP request, and returns the same name as userOfCall. The
+// sessions of older clients are bound to this name.
 func userOfRequest(r *http.Request) (string, error) { return r.Header.Get(gatewayHeader), nil }
 
 // archive asks the user before it archives a project.

@@ -37,7 +37,7 @@ func publish(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 }
 
-// A tool remembers a Go value from the round that asks to the round that gets the answer.
+// A tool writes a Go value into the state when it asks, and reads the value in the next round.
 func ExampleState() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "blog.example.com"})
 	if err != nil {
@@ -47,7 +47,7 @@ func ExampleState() {
 	gosdk.Protect(server, boundary, nil)
 	server.AddTool(&mcp.Tool{Name: "publish", InputSchema: map[string]any{"type": "object"}}, publish)
 
-	// Connect a client in memory, whose user says yes.
+	// Connect a client in memory. The user of this client says yes.
 	ctx := context.Background()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {

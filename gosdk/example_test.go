@@ -24,7 +24,7 @@ func ExampleProtect() {
 	gosdk.Protect(server, boundary, nil) // the line
 }
 
-// This server and servers with the Python SDK must have the same name for a user.
+// This server gives each user the same name as a server with the Python SDK does.
 func ExampleOptions_python() {
 	options := &gosdk.Options{
 		Principal: func(_ context.Context, req mcp.Request) (string, error) {
@@ -41,8 +41,9 @@ func ExampleOptions_python() {
 	_ = options
 }
 
-// Each request has an opaque access token, which a gateway has verified. If the SDK's own bearer
-// middleware has verified the token, the user keeps the default name.
+// A gateway verifies the access tokens, which are opaque to this server. So BearerUsers names each
+// user by a digest of the access token. A user keeps the default name if the SDK's bearer middleware
+// verified the access token instead.
 func ExampleBearerUsers() {
 	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
 	if err != nil {

@@ -16,7 +16,7 @@ func PromptArguments(arguments map[string]string) []byte {
 	return adapter.AppendStrings(nil, arguments)
 }
 
-// CallerOf returns the user that the access token of a request names.
+// CallerOf returns the name of a user from the access token of a request.
 func CallerOf(ctx context.Context, req mcp.Request) (string, error) {
 	c := new(Protection).callerOf(req)
 	return c.tokenUser(ctx)

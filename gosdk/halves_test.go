@@ -72,9 +72,9 @@ func TestTheReceivingHalfSendsNoQuestion(t *testing.T) {
 	}
 }
 
-// If the two halves of the middleware are on two servers, neither server may ask an older
-// client. With only the receiving half, a server would wait for answers without end. With only
-// the sending half, it would seal nothing.
+// If the two halves of the middleware are on two servers, neither server may ask an older client a
+// question. A server with only the receiving half could wait for an answer forever. A server with
+// only the sending half would seal nothing.
 func TestHalvesOnTwoServersServeNoOlderClient(t *testing.T) {
 	for _, tool := range []string{"steps", "asker"} {
 		for which := range 2 {
@@ -96,8 +96,8 @@ func TestHalvesOnTwoServersServeNoOlderClient(t *testing.T) {
 	}
 }
 
-// If both halves are on one server, they serve clients of both revisions. The server may also
-// ask a question that belongs to no call.
+// A server with both halves of the middleware serves clients of both revisions. It may also ask a
+// question that belongs to no call.
 func TestBothHalvesOnOneServerServeEverybody(t *testing.T) {
 	for _, version := range []string{revision2026, revision2025} {
 		b, roots := &book{}, make(chan error, 1)

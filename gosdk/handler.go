@@ -74,17 +74,17 @@ type HandlerOptions struct {
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// When a limit is reached, a new session ends (displaces) an open session. A session can
-// be displaced only if the client never sent notifications/initialized on it, and no
-// request is running on it. The longest unused session goes first. A user at their own
-// limit displaces one of their own sessions. A user below their own limit displaces an
-// anonymous session, or else one of their own, or else any session. Anonymous callers
-// displace only anonymous sessions. If no session can be displaced, the client gets
-// status 503 with Retry-After. Once the client has sent notifications/initialized on a
-// session, that session is never displaced: it ends only when it is closed, or idle too
-// long. A session is displaced before the SDK checks the new request. So a session is
-// displaced even if the SDK then refuses the request, because of its Accept or Origin
-// header, for example.
+// A new session displaces an open session when a limit is reached: the open session then
+// ends. A session can be displaced only if the client never sent
+// notifications/initialized on it, and no request is running on it. The longest unused
+// session goes first. A user at their own limit displaces one of their own sessions. A
+// user below their own limit displaces an anonymous session, or else one of their own, or
+// else any session. Anonymous callers displace only anonymous sessions. If no
+// session can be displaced, the client gets status 503 with Retry-After. Once the client
+// has sent notifications/initialized on a session, that session is never displaced: it
+// ends only when it is closed, or idle too long. A session is displaced before the
+// SDK checks the new request. So a session is displaced even if the SDK then refuses the
+// request, because of its Accept or Origin header, for example.
 //
 // If the server is protected, a DELETE of a session cancels the context of every call
 // that is running on the session. This happens before the SDK checks the DELETE, so the
@@ -150,8 +150,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Only a POST of JSON can open a session. The SDK refuses any other request, so such a
 	// request must not displace a session. A POST of JSON may displace a session even if the
-	// SDK then refuses the POST because of another header. Its sender gains nothing by that,
-	// because they could have sent a good request instead.
+	// SDK then refuses the POST because of another header. The sender gains nothing by that,
+	// because a POST that the SDK accepts displaces a session too.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -162,8 +162,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // openSession serves a POST that names no session. The SDK makes a session for each
 // such POST, but keeps the session only if the POST has an initialize request.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
-	// The body is read before the session is counted, so a slow sender does not use up a
-	// limit.
+	// A session is counted only after the whole body has been read, so a slow sender takes
+	// no room.
 	body := h.readBody(w, r)
 	var opening *session // nil if the request does not open a session
 	if hasMessage(body, "initialize", true) {
@@ -179,7 +179,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	}
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
-	if opening != nil { // the context of every call on the session is derived from this one
+	if opening != nil { // the SDK derives the context of every call on the session from ctx
 		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: func() context.Context { return h.sessions.aliveOf(opening) }})
 	}
 	r = r.WithContext(ctx)
@@ -210,7 +210,7 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *se
 func (h *handler) warnFull(ctx context.Context, limit string) {
 	now, last := time.Now().Unix(), h.lastFull.Load()
 	if now-last >= 60 && h.lastFull.CompareAndSwap(last, now) {
-		h.logger().WarnContext(ctx, "gosdk: a session was refused, because as many are open as a limit allows", "limit", limit)
+		h.logger().WarnContext(ctx, "gosdk: a session was refused, because a limit on open sessions was reached", "limit", limit)
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *olderServer) isOpen(user, session string) bool {
 	return s.send("POST", user, session, ping).Code == http.StatusOK
 }
 
-// The method refused checks that there is no room for a session of the user.
+// A new session of the user must be refused, because there is no room.
 func (s *olderServer) refused(t testing.TB, user string) {
 	t.Helper()
 	w := s.send("POST", user, "", initialize)
@@ -273,7 +273,7 @@ func TestASessionThatNeverInitializedMakesRoom(t *testing.T) {
 		if s.isOpen("", nobody) || !s.isOpen("alice", own) || !s.isOpen("bob", bob) {
 			t.Error("another session than the anonymous one had to go")
 		}
-		s.open(t, "bob") // alice's session is older, but bob displaces his own
+		s.open(t, "bob") // bob displaces his own session, although alice's session is older
 		if s.isOpen("bob", bob) || !s.isOpen("alice", own) {
 			t.Error("another session than the user's own had to go")
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // lendingServer returns a replica with everything that hands out tokens or cursors: paged tools,
-// tools that ask, and lists of several pages. All callers get the name in the parameter user.
+// tools that ask, and lists of several pages. Every caller is the same user, whose name is the
+// parameter user.
 func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user string) *mcp.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
@@ -49,8 +50,8 @@ func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user str
 	return server
 }
 
-// place calls one place of a server with a token or a cursor (the parameter text, "" at first),
-// and returns the token or the cursor that the server hands out.
+// place calls a tool or a list, and returns the token or the cursor that the server hands out.
+// The parameter text is the token or the cursor to send, or "" in the first call.
 type place func(ctx context.Context, s *mcp.ClientSession, text string) (next string, err error)
 
 func pagedPlace(tool, cursor, prefix string) place {
@@ -154,7 +155,7 @@ func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 			}
 		}
 	}
-	if len(issued) < len(places)-1 { // "paged1 by a state" hands out nothing
+	if len(issued) < len(places)-1 { // the place named "paged1 by a state" hands out nothing
 		t.Errorf("issued: %v", issued)
 	}
 	var (

@@ -208,8 +208,8 @@ func TestListsAreForOneServiceAndCanStayPlain(t *testing.T) {
 	}
 }
 
-// A boundary without the native format cannot seal list cursors, and the log says so. If AlsoOpen
-// has the native format, the boundary can seal them.
+// A boundary can seal list cursors only if it has the native format, as its own format or in
+// AlsoOpen. Otherwise the log says that list cursors are not sealed.
 func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 	format, err := compat.Ruby([]byte("0123456789abcdefghijklmnopqrstuv"))
 	if err != nil {

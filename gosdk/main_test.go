@@ -36,8 +36,8 @@ func (b *book) String() string {
 
 func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
-// boundary returns a boundary that logs to b. The parameter change can change its Config, and
-// may be nil.
+// boundary returns a boundary that logs to b. If the function change is not nil, it is called to
+// change the Config first.
 func boundary(t testing.TB, b *book, change func(*mcpseal.Config)) *mcpseal.Boundary {
 	t.Helper()
 	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
@@ -61,8 +61,8 @@ func form(message string) *mcp.ElicitParams {
 	}}
 }
 
-// addSteps registers a tool that asks n questions, one in each round. The returned steps note
-// the state and the answers that each run got.
+// addSteps registers a tool that asks n questions, one in each round. The returned
+// value records the state and the answers that each run got.
 func addSteps(server *mcp.Server, name string, n int) *steps {
 	s := &steps{n: n}
 	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, s.handle)
@@ -118,8 +118,8 @@ func answering() *mcp.ClientOptions {
 	}
 }
 
-// raw is like the function answering, but the client does not answer by itself when a result
-// asks: the test gets the result.
+// raw returns the options of answering(), with one change: if a result has questions, the client
+// does not answer them by itself. The test gets that result.
 func raw() *mcp.ClientOptions {
 	options := answering()
 	options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}

@@ -31,8 +31,8 @@ func isOlder(req mcp.Request) bool {
 const lastStateful = "2025-11-25"
 
 // withSessions lowers the revision in an initialize request to the last revision that
-// has sessions. The SDK itself would answer a later revision with one that has
-// sessions, but then treat the client as if it spoke the later revision.
+// has sessions. Without this, the SDK would agree on a revision with sessions, but would
+// then serve the client by the rules of the later revision.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
@@ -59,7 +59,7 @@ type olderCall struct {
 	over  bool      // true after the call has ended
 }
 
-// olderOf returns the call of an older client that a question belongs to, or nil if
+// olderOf returns the call that a question to an older client belongs to, or nil if
 // there is none. The call must be on the same session as the question: a handler may use
 // the context of its call to connect to another server, and that server's questions do not
 // belong to the call.
@@ -153,8 +153,8 @@ func (o *olderCall) pristineRequest() mcp.Request {
 }
 
 // withoutAnswer returns the error to send for a call that failed. It replaces the SDK's
-// error about an answer that does not fit, because that error repeats the answer. If
-// the handler is not one of elicit's, the SDK's error stays.
+// error about an answer that does not fit, because that error repeats the answer. The
+// SDK's error stays if the questions are not from a handler of package elicit.
 func (o *olderCall) withoutAnswer(err error) error {
 	var own *ownError
 	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
@@ -202,7 +202,7 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 }
 
 // sealRound begins a round whose questions this package asks, not the SDK. It returns
-// the round's token, and when the token expires. It also ends the SDK's round: if a
+// the round's token and the expiry time of the token. It also ends the SDK's round: if a
 // question of that round has no answer yet, the question belongs to no round from then
 // on.
 func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {

@@ -134,7 +134,8 @@ func TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce(t *testing.T) {
 	}
 }
 
-// An issuer or a client that is not a string is refused. It must not count as absent.
+// An access token is refused if its iss or client_id is not a string. Such a value must not count
+// as absent.
 func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
 	for _, name := range []string{"iss", "client_id"} {
 		for _, value := range []any{5, nil, []string{"a"}, map[string]any{}, true} {
@@ -162,7 +163,7 @@ func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
 		c.Replay, c.ReplayTools = failingStore{fail: func() error { return nil }}, []string{"n0249", "delpoy"}
 	}), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001", "gone"}})
-	said := func() int { return strings.Count(b.String(), "names a tool that the server did not list") }
+	said := func() int { return strings.Count(b.String(), "names a tool that this user cannot call") }
 	session := connect(t, server, nil, revision2026)
 	first, err := session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -202,7 +203,7 @@ func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 	if _, err := replica(b).ListTools(t.Context(), &mcp.ListToolsParams{Cursor: first.NextCursor}); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(b.String(), "did not list") {
+	if strings.Contains(b.String(), "names a tool") {
 		t.Errorf("the log: %s", b)
 	}
 }
@@ -233,8 +234,8 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// A token that is only in the context does not name the caller: the context may come from the
-// request that opened the session.
+// An access token that is only in the context does not name the caller: the context may come from
+// the request that opened the session.
 func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	var opener context.Context
 	capture := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { opener = r.Context() }))

@@ -14,9 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// serveOther serves every method except tools/call, prompts/get, resources/read and the
-// lists. Nothing is sealed for these methods, so it refuses params and results with a
-// state, questions or answers.
+// serveOther serves the methods for which nothing is sealed: all methods except
+// tools/call, prompts/get, resources/read and the lists. So it refuses params and results
+// with a state, questions or answers.
 func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")

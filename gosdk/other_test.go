@@ -165,8 +165,8 @@ func TestAListCarriesNoInput(t *testing.T) {
 	}
 }
 
-// If a method of the SDK has no state and no answers, the SDK drops them from its params, as the
-// docs say.
+// The SDK drops a state and answers from a request if the Go type of its params has no fields for
+// them, as the docs say.
 func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
 	b := &book{}
 	var seen string

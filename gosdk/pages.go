@@ -71,9 +71,12 @@ type PageOptions = adapter.PageOptions
 //
 // The schema in tools/list must allow the cursor, because some clients check arguments
 // themselves. So take care with rules at the root of the schema, such as maxProperties
-// or propertyNames. The output schema describes the items. It does not describe them if
-// the type Item, or a type inside it, has its own methods for JSON, contains itself, or
-// is another type that jsonschema cannot describe, such as a map[int]string.
+// or propertyNames.
+//
+// The output schema describes the items only if jsonschema can describe the type Item
+// and every type inside it. It cannot describe a type that contains itself, a type with
+// its own methods for JSON (except time.Time and slog.Level), and some other types, such
+// as map[int]string.
 //
 // AddPagedTool panics, as mcp.AddTool does, when the tool cannot be registered, for
 // example for one of these reasons:

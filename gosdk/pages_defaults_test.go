@@ -19,7 +19,7 @@ func TestDefaultsInAnObjectThatIsThereAreApplied(t *testing.T) {
 		if want := (map[string]any{"o": filled, "deep": map[string]any{"o": filled}}); !reflect.DeepEqual(taken.got, want) {
 			t.Errorf("required %s: %v", required, taken.got)
 		}
-		// Arguments in which the client writes the defaults are the same arguments.
+		// The cursor also works if the client writes the default values into its arguments.
 		taken.mustCall(t, `{"o":{"size":7},"deep":{"o":{"size":7.0}},"cursor":"`+next+`"}`)
 	}
 	required := newTaker[map[string]any](t, json.RawMessage(`{"type":"object","required":["o","n"],"properties":{"o":`+size+`,"n":{"default":1}}}`), nil)

@@ -848,7 +848,7 @@ type named struct {
 
 func (n *named) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
 
-// rival has an UnmarshalJSON, like the type named. So a struct that embeds both types has no
+// The types rival and named each have an UnmarshalJSON. So a struct that embeds both types has no
 // UnmarshalJSON.
 type rival struct{ Inner string }
 

@@ -434,7 +434,7 @@ func TestAFieldWithTheOptionStringIsRefusedAtRegistration(t *testing.T) {
 	if said := refusal[own](t, object); !strings.Contains(said, "option string") {
 		t.Errorf("%q", said)
 	}
-	// encoding/json ignores the option on fields of these types.
+	// encoding/json ignores the option ",string" on fields of these types.
 	type ignored struct {
 		T time.Time `json:"t,string"` //lint:ignore SA5008 encoding/json ignores it
 		L []string  `json:"l,string"` //lint:ignore SA5008 encoding/json ignores it

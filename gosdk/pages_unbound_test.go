@@ -29,7 +29,7 @@ func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker
 
 var sized = properties(`"prefix":{"type":"string"},"limit":{"type":"integer","maximum":100,"default":10}`)
 
-// with adds a cursor to the JSON of arguments.
+// The function with adds a cursor to a JSON object of arguments.
 func with(cursor, arguments string) string {
 	return fmt.Sprintf(`{"cursor":%q,%s`, cursor, strings.TrimPrefix(arguments, "{"))
 }
@@ -61,7 +61,7 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
 }
 
-// A handler with arguments of type any gets all arguments in a map, including the unbound ones.
+// With In = any, the handler gets all arguments in a map, including the unbound ones.
 func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
 	k := newUnboundTaker[any](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)

@@ -213,8 +213,8 @@ type failingStore struct{ fail func() error }
 
 func (s failingStore) Spend(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
 
-// brokenCodec works until the field broken is true. Then it fails, or panics if the field panics
-// is true.
+// brokenCodec works until c.broken is true. After that, Seal and Open fail: they panic if c.panics
+// is true, and return c.err otherwise.
 type brokenCodec struct {
 	mcpseal.Codec
 	broken *atomic.Bool

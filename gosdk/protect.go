@@ -29,9 +29,9 @@ type Options struct {
 	// user from them. The context comes from the request that opened the session or the
 	// connection, even if another user now sends requests on it.
 	//
-	// Principal must return the same name during a whole call. In a call without a token,
-	// it is called only after the handler has returned questions. So if it reads something
-	// that changes during the call, the token belongs to the user that it names then.
+	// Principal must return the same name during a whole call. If a call arrives without a
+	// token, Principal is not called at once. It is called after the handler has asked
+	// questions, and the new token is bound to the name that Principal returns then.
 	//
 	// Over the older SSE transport GetExtra has neither headers nor token. In front of
 	// that transport, check that whoever posts to a session is the user that opened it.
@@ -133,8 +133,8 @@ type Protected struct {
 	server     *mcp.Server
 }
 
-// Server returns the protected server. Use it to register handlers that do not need the
-// Protected.
+// Server returns the protected server. Use it to register handlers with the SDK's own
+// functions, such as mcp.AddTool.
 func (p *Protected) Server() *mcp.Server { return p.server }
 
 // Boundary returns the boundary that protects the server. Use it to read the settings of
@@ -213,8 +213,8 @@ func init() {
 }
 
 // The receiving and the sending middleware have the same type, so an author may swap
-// them, or install one on one server and the other on another. The code below detects
-// both mistakes.
+// them by mistake. An author may also install them on two different servers. The code
+// below detects both mistakes.
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 
@@ -244,8 +244,8 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 	}
 }
 
-// catches reports whether a message is the ping that the function pair sends. The sending
-// middleware does not pass this ping on to the client.
+// catches reports whether a message is the ping that p.pair sends. The sending middleware
+// does not pass this ping on to the client.
 func (p *Protection) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }

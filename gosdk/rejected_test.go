@@ -72,8 +72,8 @@ func TestOnlyTheRejectionsOfToolsAreResults(t *testing.T) {
 	}
 }
 
-// forged returns a token with one character changed. The new character is not always the same,
-// because the token may have that character already.
+// forged returns the token with one character changed: to A, or to B if that character is A
+// already.
 func forged(token string) string {
 	i := len(token) - 2
 	other := "A"

@@ -17,8 +17,9 @@ import (
 // asks questions. On such a server, mcpseal does not send questions to older clients. The SDK
 // sends them, but only one round in each call.
 //
-// Another replica may serve the same tool with elicit. Then call [adapter.PinsWording] after
-// Open. If it returns true, the state is one of elicit: do not read it, and ask anew.
+// Another replica may serve the same tool with package elicit. In that case, call
+// [adapter.PinsWording] after Open. If PinsWording returns true, package elicit wrote the
+// state: do not read this state, and ask the question anew.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
@@ -45,9 +46,10 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 
 // Answers returns the request's answers to the questions that the previous round asked.
 // It drops all other answers. The log and the observer learn how many were dropped. If
-// none is dropped or changed, the map is the request's own. If the token pins the wording
-// of its questions (see [adapter.PinsWording]), Answers drops all answers. Use Answers in
-// place of the InputResponses of the request in a handler that calls Open itself.
+// Answers drops no answer and changes none, it returns the request's own map, not a copy.
+// If the token pins the wording of its questions (see [adapter.PinsWording]), Answers drops
+// all answers. Use Answers in place of the InputResponses of the request in a handler that
+// calls Open itself.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	if adapter.PinsWording(round) {

@@ -90,11 +90,10 @@ func screenResult(result mcp.Result, err error) (mcp.Result, error) {
 }
 
 // sdkRound is a round whose questions the SDK asks by itself, between two runs of the
-// handler. The round begins with its first question and ends with its last answer. If the
-// handler asks a question directly, this package treats that question as one of the SDK. So
-// the question is part of the round, unless the round has ended. The round is sealed without
-// the handler's state, because the SDK itself passes the state from the first run to the
-// second.
+// handler. The round begins with its first question and ends with its last answer. A
+// question that the handler asks directly also becomes part of the round, unless the round
+// has ended. The round is sealed without the handler's state, because the SDK itself passes
+// the state from the first run to the second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string

@@ -170,8 +170,8 @@ func (s *sessions) link(opening *session, id string, server *mcp.Server) {
 	go s.watch(opening)
 }
 
-// watch waits until the SDK has closed a session, for whatever reason, and then calls
-// the method end.
+// watch waits until the SDK has closed a session, for whatever reason. Then watch calls
+// s.end.
 func (s *sessions) watch(watched *session) {
 	watched.sdk.Wait()
 	watched.sdk.Close() // needed for a broken session: otherwise the SDK's handler never forgets it

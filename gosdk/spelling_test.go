@@ -127,8 +127,8 @@ func (r speller) spellText(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// spellNumber writes a number with its decimal point at a random place. The literal has digits
-// and an exponent, but no point.
+// spellNumber takes a literal that has digits and an exponent, but no decimal point. It writes the
+// same number, sometimes with a point at a random place.
 func (r speller) spellNumber(literal string) string {
 	digits, negative := strings.CutPrefix(literal, "-")
 	digits, after, _ := strings.Cut(digits, "e")

@@ -37,8 +37,9 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		return ok && session == nil
 	}
-	// If a protected handler calls another server, that call may get a context derived
-	// from the handler's context. Only the session tells the two calls apart.
+	// If a protected handler calls an unprotected server, the context of that call may be
+	// derived from the handler's context. But the session of that call is not the
+	// handler's session.
 	return passing.Session == req.GetSession()
 }
 

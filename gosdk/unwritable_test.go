@@ -70,8 +70,8 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 }
 
 // In questions of these two types, the adapter checks only the fields that may hold any value.
-// So this test fails if the SDK adds another field that is not a text, or a method that writes
-// the question.
+// So this test fails if the SDK adds another field that is not a text. It also fails if one of
+// these types gets a MarshalJSON or MarshalText method.
 func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	for _, question := range []mcp.InputRequest{&mcp.ElicitParams{}, &mcp.ListRootsParams{}} {
 		switch any(question).(type) {
@@ -86,7 +86,7 @@ func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	}
 }
 
-// A result that asks is refused if its _meta cannot be written as JSON. Otherwise the client
+// A result with questions is refused if its _meta cannot be written as JSON. Otherwise the client
 // would wait for ever.
 func TestAResultThatAsksAndCannotBeWrittenIsRefused(t *testing.T) {
 	b := &book{}

@@ -164,9 +164,9 @@ func TestNoAuthorizationHeaderIsNobody(t *testing.T) {
 	}
 }
 
-// Over the older SSE transport, a call comes without the headers of its request. A call that
-// asks then fails, because the user who opened the connection may not be the user who sent the
-// call.
+// Over the older SSE transport, a call comes without the headers of its request. If a handler asks
+// something in such a call, the call fails: the user who opened the connection may not be the user
+// who sent the call.
 func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	key := fixedKey(t, "key")
 	for kind, users := range map[string]gosdk.Users{
@@ -193,8 +193,8 @@ func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	}
 }
 
-// Principal also fails for a call without headers if the context has a verified token, but does
-// not come from a net/http server.
+// The context in this test has a verified token, but is not the context of a net/http server.
+// Principal must still fail for a call without headers.
 func TestACallOnAVerifiedConnectionWithoutHeadersIsAnError(t *testing.T) {
 	users, asked := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(fixedKey(t, "key"))), 0
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -269,7 +269,7 @@ func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	}
 	kinds := []gosdk.Users{gosdk.VerifiedUsers()}
 	users := gosdk.FirstOf(kinds...)
-	kinds[0] = gosdk.Users{} // must not change the users that were made before
+	kinds[0] = gosdk.Users{} // must not change what FirstOf returned
 	if name, err := nameBoth(t, users, http.Header{}, verified("alice", nil)); err != nil || name == "" {
 		t.Errorf("%q, %v", name, err)
 	}

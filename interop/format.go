@@ -8,8 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// The functions seal and open use a format in the same way as a boundary: seal puts a digest
-// of the arguments into the token, and open compares that digest.
+// seal puts a digest of the arguments into the token, and open compares that digest with
+// the digest of the arguments in its binding. A boundary uses a format in the same way.
 
 func seal(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(&binding); err != nil {

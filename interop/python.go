@@ -93,7 +93,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		rep.refused++
 	}
 
-	// Open the peer's token here.
+	// Open a token that the peer makes.
 	c.Op, c.State = "mint", state
 	a, err := p.ask(c)
 	if err != nil {

@@ -73,7 +73,7 @@ func (r *random) number() string {
 	}
 }
 
-// value is a JSON value, independent of how it is written. The method spell writes it as text.
+// value is a JSON value, independent of how it is written. random.spell returns it as JSON text.
 type value struct {
 	scalar  string   // the JSON text, if the value is null, true, false or a number
 	text    *string  // the string, if the value is a string

@@ -18,8 +18,8 @@ const Variable = "MCPSEAL_KEYS"
 func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
 
 // FromEnvironment returns a ring of the keys in the environment variable with this name. The
-// value of the variable is a text as for [FromText]. If the variable is empty or not set,
-// FromEnvironment returns an error.
+// value of the variable has the form that [FromText] describes. FromEnvironment returns an
+// error if the variable is empty or not set.
 //
 // Prefer [OpenFile]. A process passes its environment on to every process that it starts, and
 // keys in the environment change only when the process restarts.
@@ -68,8 +68,8 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 // maxKeys is how many keys a text may have at most. A file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf returns a ring of the keys in a text. The parameter textName is what error messages
-// call the text.
+// ringOf returns a ring of the keys in a text. Error messages use the parameter textName as
+// the name of the text.
 func ringOf(text string, encoding Encoding, textName string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")

@@ -110,8 +110,8 @@ func ExampleUnwrapper() {
 	defer source.Close()
 }
 
-// A dashboard should show whether the file can be used, which key seals, how many keys open, and
-// when that changes next.
+// A dashboard should show whether the file can be used, which key seals tokens, the number of keys
+// that can open tokens, and when these keys change next.
 func ExampleOptions_observer() {
 	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{
 		Observer: func(e keys.Event) {

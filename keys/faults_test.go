@@ -192,7 +192,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 			}
 		},
 		"edit in place": func(t *testing.T, dir string, n int, text []byte) {
-			// The size stays the same and the time is put back, so only the text shows the change.
+			// The size and the modification time stay the same, so only the text shows the change.
 			path := filepath.Join(dir, "keys")
 			info, err := os.Stat(path)
 			file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)

@@ -21,12 +21,12 @@ type File struct {
 	options Options
 
 	current atomic.Pointer[datedRing]
-	turn    sync.Mutex // held while the field current is replaced
+	turn    sync.Mutex // held during each write to f.current
 
 	loading    sync.Mutex                 // held while the file is loaded; guards the next six fields
-	good       fileSum                    // the hash of the version of the file that is in use
-	since      time.Time                  // when the version of the file that is in use was loaded
-	sealed     lastSeals                  // the keys with which this process sealed; it still opens its tokens if the file drops these keys
+	good       fileSum                    // the hash of the last usable version of the file
+	since      time.Time                  // when the last usable version of the file was loaded
+	sealed     lastSeals                  // the keys with which this process sealed; they still open tokens if the file drops them
 	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported

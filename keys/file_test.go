@@ -472,7 +472,7 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	if err := f.Reload(); err != nil || len(f.Ring().IDs()) != 1 {
 		t.Fatalf("revoked: %v, %v", f.Ring().IDs(), err)
 	}
-	write(t, path, text(t, one(b))) // the line that revoked the key a is gone too
+	write(t, path, text(t, one(b))) // this file does not mention the key a, not even as revoked
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +507,7 @@ func TestRecoveryIsTold(t *testing.T) {
 }
 
 // TestTheDefaultLoggerIsTheOneOfToday checks that a source without a logger calls slog.Default for
-// each record, and not once when it opens the file.
+// each record. The source must not keep the logger that was the default when it opened the file.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	write(t, path, text(t, one(mcpseal.GenerateKey())))

@@ -375,9 +375,9 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that an expired key is not kept as if it had
-// sealed. Here only the key c opens tokens, so c seals before its date. The older key a does not
-// seal, because it has expired.
+// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that the source does not open tokens of the expired
+// key a, because the source never sealed with a. The source seals with the key c before the date of
+// c, because no other key opens tokens.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -415,7 +415,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// Make the changes that the command makes. After a reload, they must be enough.
+	// Change the file as the command does. After a reload, mcpseal.New must accept the TTL of two hours.
 	d, err := keyfile.Read(path)
 	if err != nil {
 		t.Fatal(err)
@@ -461,7 +461,7 @@ func TestFewIDsAreLogged(t *testing.T) {
 	if len(said) > 500 || !strings.Contains(said, many[0].ID().String()) || !strings.Contains(said, "200") || len(events[0].Opens) != 200 {
 		t.Errorf("%d bytes: %s", len(said), said)
 	}
-	// An error stays short too, and so does the line about removed keys.
+	// Two more texts must be short: the error about missing keys, and the log record about revoked keys.
 	write(t, path, text(t, many[0]))
 	if err := f.Reload(); err == nil || len(err.Error()) > 500 {
 		t.Errorf("error %v", err)

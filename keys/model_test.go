@@ -109,7 +109,7 @@ type token struct {
 	from    time.Time // when the key was to begin to seal
 	issued  time.Time // by the clock of the replica that sealed it
 	by      *replica
-	started int // how often that replica had been started when it sealed
+	started int // how many times the replica had started when it sealed the token
 }
 
 func newModel(t *testing.T, seed int) *model {
@@ -464,7 +464,8 @@ func (m *model) open(r *replica) {
 	m.saw[kept+dead]++
 }
 
-// kept returns why, by the table, the replica must open the token, or "" if it need not.
+// kept returns the reason why the replica must open the token, by the table in docs/operations.md.
+// It returns "" if the replica need not open the token.
 func (m *model) kept(r *replica, x token) string {
 	now := r.now()
 	if r.revoked[x.key] || !now.Before(x.issued.Add(modelLifetime)) {
@@ -489,7 +490,8 @@ func inTime(v *version, x token) bool {
 	return next == len(v.froms) || x.issued.Before(v.froms[next])
 }
 
-// dead returns why, by the table, the replica must not open the token, or "" if it may.
+// dead returns the reason why the replica must not open the token, by the table in
+// docs/operations.md. It returns "" if the replica may open the token.
 func (m *model) dead(r *replica, x token) string {
 	now := r.now()
 	if r.revoked[x.key] {
@@ -507,7 +509,8 @@ func (m *model) dead(r *replica, x token) string {
 	return ""
 }
 
-// report logs how often everything occurred, and checks that a long run left nothing out.
+// report writes to the log how often each step and each result occurred. It also checks that each
+// of them occurred at least once if the run was long.
 func (m *model) report(steps int) {
 	for _, what := range slices.Sorted(maps.Keys(m.saw)) {
 		m.Logf("%8d  %s", m.saw[what], what)

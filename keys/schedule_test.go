@@ -32,7 +32,8 @@ func TestPhaseEndsBothWays(t *testing.T) {
 			t.Errorf("%v after noon: %v", at, got)
 		}
 	}
-	// A key that had expired when the file was loaded may still be wrapped. It is left out.
+	// A wrapped secret is not unwrapped if its key had expired when the file was loaded. The ring
+	// must leave out a key without a secret.
 	delete(s.secrets, a.ID())
 	if ids := s.ringAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
 		t.Errorf("ids %v", ids)

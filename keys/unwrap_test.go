@@ -127,7 +127,7 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	}
 	bad := mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(48 * time.Hour) // a bubble begins in 2000; after this sleep, no key has a date before 2000, which would be refused
+		time.Sleep(48 * time.Hour) // the clock of synctest starts in 2000; without this sleep, some keys would have a date in 1999, which is refused
 		write(t, path, text(t, one(good)))
 		v := new(vault)
 		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})

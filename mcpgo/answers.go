@@ -67,6 +67,9 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 	if kind == 0 || !typed && !isExact(answer, kind) {
 		return answer, false
 	}
+	if typed {
+		answer = copyAnswer(answer)
+	}
 	switch kind {
 	case mcpseal.KindForm, mcpseal.KindURL:
 		if !typed && answer.DecodeFor(mcp.MethodElicitationCreate) != nil {
@@ -91,6 +94,27 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 		}
 	}
 	return answer, false
+}
+
+// copyAnswer returns a copy of an answer that mcp-go has decoded. Middleware that was added before
+// Protect may call the handler several times with the same answers, and even at the same time.
+func copyAnswer(answer mcp.InputResponse) (copied mcp.InputResponse) {
+	if a := answer.Elicitation; a != nil {
+		own := *a
+		own.Content = copyJSON(a.Content)
+		copied.Elicitation = &own
+	}
+	if a := answer.Sampling; a != nil {
+		own := *a
+		own.Content = copyJSON(a.Content)
+		copied.Sampling = &own
+	}
+	if a := answer.Roots; a != nil {
+		own := *a
+		own.Roots = slices.Clone(a.Roots)
+		copied.Roots = &own
+	}
+	return copied
 }
 
 // isExact reports whether the JSON of an answer means the same to every reader. mcp-go reads

@@ -78,8 +78,8 @@ func wrapArray(text []byte) []byte {
 
 // arrivals has what clients have sent, for calls whose arguments hooks or outer middleware may
 // change before our middleware runs. The key is the RequestProtocolInfo of a request: mcp-go makes
-// one for every request, and every context of the request has it. An entry is removed when its
-// RequestProtocolInfo is garbage-collected.
+// one for every request, and every context of the request has it. An entry is removed when
+// its call ends or its RequestProtocolInfo is garbage-collected, because a panic ends a call unseen.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to the JSON of the arguments
 
 // recordArrival remembers the arguments of a call before other hooks see them.
@@ -104,7 +104,8 @@ func remember(ctx context.Context, values *sync.Map, value any) {
 	}
 }
 
-// remembered returns the value that remember has stored for a request, or nil if there is none.
+// remembered returns the value that the function remember stored for a request, or nil if there is
+// none.
 func remembered(ctx context.Context, values *sync.Map) any {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
@@ -114,11 +115,12 @@ func remembered(ctx context.Context, values *sync.Map) any {
 	return value
 }
 
-// forgetArrival forgets the arguments of a call that runs as a task. Such a call cannot ask, so no
-// token is bound to them. If the arguments were kept, a client could keep them in memory without
-// limit: mcp-go keeps the context of a task for any time that the client wants.
+// forgetArrival forgets the arguments of a call that has ended, or that runs as a task. A handler
+// may keep the context of its call, and mcp-go keeps the context of a task for any time that the
+// client wants. A task cannot ask, so no token is bound to its arguments.
 func forgetArrival(ctx context.Context) {
-	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
+	i := installed(ctx)
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && i != nil && i.mayChange() {
 		arrivals.Delete(weak.Make(info))
 	}
 }

@@ -270,8 +270,9 @@ func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
 	}
 }
 
-// TestATokenIsBoundToAnArgumentThatIsTakenOut moves an argument of the client into the context or a
-// header, and takes it out of both forms. The handler still gets it, so the token must be bound to it.
+// TestATokenIsBoundToAnArgumentThatIsTakenOut takes an argument of the client out of Arguments and
+// RawArguments, and puts it into the context or a header. The handler can read it there, so the token
+// must be bound to it.
 func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 	takeOut := func(req *mcp.CallToolRequest) any {
 		args := maps.Clone(req.GetArguments())
@@ -301,7 +302,8 @@ func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 	}
 }
 
-// anyText is a format whose digest is of any text, JSON or not, as a format of an author may be.
+// anyText is a format that makes a digest of any text, even of one that is not JSON. An author may
+// write such a format.
 type anyText struct{ mcpseal.Format }
 
 func (anyText) Digest(b *mcpseal.Binding) ([]byte, error) {
@@ -309,8 +311,9 @@ func (anyText) Digest(b *mcpseal.Binding) ([]byte, error) {
 	return sum[:16], nil
 }
 
-// A format of an author's own may have a digest of texts that are not JSON. A token for arguments that
-// cannot be bound must not open for others.
+// An author's own format may make digests of texts that are not JSON. So it may seal a token for a call
+// whose arguments cannot be written as JSON. No later call may open this token, even one with the same
+// arguments.
 func TestArgumentsThatCannotBeBoundAreNeverTheSame(t *testing.T) {
 	format := anyText{mcpseal.NativeFormat(mcpseal.Ephemeral())}
 	var set any
@@ -517,8 +520,8 @@ func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.Serve
 	return srv
 }
 
-// The tool wrap calls the handler of a paged tool, with arguments of its own. The arguments that the
-// client sends to wrap must not matter to the paged tool.
+// The handler of one tool calls the handler of a paged tool, and sets the arguments itself. What the
+// client sends to the first tool must not matter to the paged tool.
 func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
 		l := new(log)

@@ -25,6 +25,7 @@ type call struct {
 	// again with the same arguments: by mcp-go, after mcp-go has asked an older client, or by
 	// middleware that was added before Protect.
 	copies   bool
+	uncopied bool                 // true if an older client must not be asked, because the handler cannot get a copy
 	declared adapter.Capabilities // what the client could answer when the call arrived; an older client may declare more during the call
 	state    string               // the state in plaintext, for the handler
 	kept     mcp.InputResponses   // the answers that the handler may see
@@ -95,7 +96,8 @@ func (c *call) copyArguments(limit int) (kept *adapter.Arguments) {
 }
 
 // copyJSON returns a deep copy of a value that was decoded from JSON. A hook or middleware of the
-// author may have put values of other types into it: of these, only a []string is copied.
+// author may have put values of other types into it: of these, only a []string is copied. In
+// an answer, the contents of a sample are copied too.
 func copyJSON(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -111,6 +113,8 @@ func copyJSON(value any) any {
 		}
 		return v
 	case []string:
+		return slices.Clone(v)
+	case []mcp.Content:
 		return slices.Clone(v)
 	}
 	return value

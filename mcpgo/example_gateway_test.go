@@ -82,8 +82,8 @@ func ExampleOptions_gateway() {
 	// alice archives the project: true
 }
 
-// throughGateway calls the tool with the headers that the gateway sends for the user. The
-// parameter more is JSON text for the end of the params.
+// throughGateway calls the tool with the headers that the gateway sends for the user. It
+// appends the last parameter, which is JSON text, to the params of the call.
 func throughGateway(url, user, more string) string {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"archive","_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +

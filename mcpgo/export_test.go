@@ -3,5 +3,6 @@ package mcpgo
 // ForgetSharedStdio forgets the stdio sessions that have begun. Older clients over stdio are then
 // asked again.
 func ForgetSharedStdio() {
-	stdioSessions.Store(0)
+	stdioBegan.Store(false)
+	stdioBeganAgain.Store(false)
 }

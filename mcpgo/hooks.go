@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -80,10 +81,16 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	return known
 }
 
+// addOurs adds our hooks to h. It must not be inlined: each copy of it would have hooks of its own,
+// and removeOurs would know only one copy. A build with a profile inlines it.
+//
+//go:noinline
 func addOurs(h *server.Hooks) {
 	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
+	h.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, _ error) { forgetArrival(ctx) })
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
+		forgetArrival(ctx)
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && isUnsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
 		}
@@ -230,7 +237,8 @@ func whileIntact[T any](i *installation, ctx context.Context, items []T) []T {
 	return nil
 }
 
-// beforeCall decides what mcp-go must not decide before our middleware runs.
+// beforeCall runs before mcp-go decides whether a call runs as a task, and before mcp-go checks the
+// arguments. Our middleware would run too late for this.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if i := installed(ctx); i != nil {
 		if i.decideTask(ctx, req); req.Params.Task != nil {
@@ -240,10 +248,10 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	}
 }
 
-// decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil, so that
-// mcp-go cannot decide otherwise: before mcp-go looks for the tool, another tool may take its
-// place. If the call runs as a task, decideTask removes its state and its answers: mcp-go calls
-// the handlers of task tools without any middleware, so nothing would check them.
+// decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil.
+// Otherwise mcp-go could still run the call as a task, because the tool may be replaced before
+// mcp-go looks for it. If the call runs as a task, decideTask removes its state and its answers:
+// mcp-go calls the handlers of task tools without any middleware, so nothing would check them.
 func (i *installation) decideTask(ctx context.Context, req *mcp.CallToolRequest) {
 	if req.Params.Task == nil {
 		return
@@ -286,8 +294,8 @@ func toolOf(ctx context.Context, name string) *mcp.Tool {
 	return nil
 }
 
-// isUnsealed reports whether a result must not be sent, because it asks questions or has a
-// state that our middleware did not seal. A hook that runs after a call cannot make the
+// isUnsealed reports whether a result asks for input or has a state, and our middleware did
+// not seal it. Such a result must not be sent. A hook that runs after a call cannot make the
 // call fail, so if isUnsealed returns true, the hook replaces the result.
 func isUnsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
 	if !asks && r.RequestState == "" && len(r.InputRequests) == 0 {
@@ -324,10 +332,12 @@ func (p *Protection) refuse(ctx context.Context, method, reason string) error {
 // nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
-func names[T any](items []T, name func(*T) string) iter.Seq[string] {
+// registered returns those tools that an option names and that mcp-go knows by this name. What
+// the client sees is no proof: the author's hooks may show it other names.
+func (i *installation) registered(ctx context.Context) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := range items {
-			if !yield(name(&items[i])) {
+		for _, name := range slices.Concat(i.policy.ReplayTools, i.options.Unsolicited) {
+			if toolOf(ctx, name) != nil && !yield(name) {
 				return
 			}
 		}

@@ -314,7 +314,7 @@ func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
 			t.Errorf("%s: %s", method, r.raw)
 		}
 	}
-	if text := l.String(); !strings.Contains(text, "one of Protect was removed") && !strings.Contains(text, "the hooks of Protect are gone") {
+	if text := l.String(); !strings.Contains(text, "a hook of Protect was removed") && !strings.Contains(text, "the hooks of Protect are gone") {
 		t.Errorf("the log: %s", text)
 	}
 }
@@ -328,7 +328,7 @@ func TestRemovingTheHookForRequestsIsRefusedInEveryList(t *testing.T) {
 		if r := send(as(t.Context(), "alice"), t, srv, method, ""); r.Error == nil {
 			t.Errorf("%s: %s", method, r.raw)
 		}
-		has(t, l, "one of Protect was removed")
+		has(t, l, "a hook of Protect was removed")
 	}
 }
 

@@ -15,17 +15,16 @@ import (
 // addListHooks adds the hooks that give clients sealed cursors in place of mcp-go's
 // cursors. Before mcp-go serves a list, one hook opens the client's cursor. After that,
 // another hook seals the cursor of the next page.
+//
+//go:noinline
 func addListHooks(h *server.Hooks) {
 	h.AddBeforeListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest) {
 		openList(ctx, mcp.MethodToolsList, weak.Make(req), &req.Params.Cursor)
 	})
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
-			number := i.sealList(ctx, mcp.MethodToolsList, weak.Make(req), &r.NextCursor)
-			if i.lists == nil && req.Params.Cursor != "" {
-				return // without sealed cursors, nobody knows which page this is: the client may have made the cursor up
-			}
-			i.unlisted.Page(ctx, number, r.NextCursor == "", names(r.Tools, func(t *mcp.Tool) string { return t.Name }), i.logger)
+			i.sealList(ctx, mcp.MethodToolsList, weak.Make(req), &r.NextCursor)
+			i.unlisted.Page(ctx, 0, true, i.registered(ctx), i.logger)
 		}
 	})
 	h.AddBeforeListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest) {
@@ -103,31 +102,25 @@ func sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.
 	}
 }
 
-// The method sealList does the work of the function sealList. It returns the number of the
-// page. The number is 0 for the first page, and also if nobody knows the number: if cursors
-// are not sealed, or if our hooks were changed.
-func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) int {
+// The method sealList does the work of the function sealList.
+func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if !i.intact(ctx) && *next != "" { // beforeRequest and openList did not run, so nobody has checked the cursor of this page
 		i.refuse(ctx, string(method), hooksChanged)
 		*next = unusableCursor
-		return 0
+		return
 	}
 	if i.lists == nil {
-		return 0
+		return
 	}
 	page, ok := i.pages.take(request)
-	number := 0
-	if ok {
-		number = page.Number()
-	}
 	if *next == "" {
-		return number
+		return
 	}
 	if !ok {
 		first, err := i.lists.Open(ctx, i.listRequest(method), "")
 		if err != nil {
 			*next = unusableCursor
-			return number
+			return
 		}
 		page = &first
 	}
@@ -136,7 +129,6 @@ func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, reque
 		sealed = unusableCursor // the issuer of cursors has logged the reason
 	}
 	*next = mcp.Cursor(sealed)
-	return number
 }
 
 func (p *Protection) listRequest(method mcp.MCPMethod) mcpseal.Request {

@@ -54,7 +54,6 @@ func boundary(t testing.TB, l *log, change func(*mcpseal.Config)) *mcpseal.Bound
 
 type userKey struct{}
 
-// as returns a context that names a user.
 func as(ctx context.Context, user string) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }
@@ -78,8 +77,8 @@ func protected(t testing.TB, l *log, options ...server.ServerOption) *server.MCP
 
 const secret = "the plaintext of a state"
 
-// question builds a result that asks one question, with the key ok. The state of the result is
-// the constant secret.
+// question builds a result that asks one question. The key of the question is "ok". The state of
+// the result is the text of the constant secret.
 func question() *server.InputRequestBuilder {
 	return server.NewInputRequestBuilder(secret).Elicit("ok", mcp.ElicitationParams{Message: "Sure?", RequestedSchema: map[string]any{"type": "object"}})
 }
@@ -161,8 +160,8 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}`
 
 // send sends a request of revision 2026-07-28. This revision has no methods for tasks, so send
-// calls such a method as an older client does. The parameter params has the members of the JSON
-// object params, without its braces.
+// calls such a method as an older client does. The last parameter is the JSON of the
+// request's params, without the braces.
 func send(ctx context.Context, t testing.TB, srv *server.MCPServer, method, params string) (r reply) {
 	t.Helper()
 	if strings.HasPrefix(method, "tasks/") {
@@ -190,7 +189,7 @@ func message(ctx context.Context, t testing.TB, srv *server.MCPServer, text stri
 	return r
 }
 
-// token calls the tool ask, and returns the token that comes with the question.
+// token calls the tool "ask", and returns the token that comes with the question.
 func token(ctx context.Context, t testing.TB, srv *server.MCPServer) string {
 	t.Helper()
 	r := send(ctx, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`)
@@ -200,7 +199,7 @@ func token(ctx context.Context, t testing.TB, srv *server.MCPServer) string {
 	return r.Result.RequestState
 }
 
-// retry calls the tool ask again, with a token and an answer to its question.
+// retry calls the tool "ask" a second time, with a token and an answer.
 func retry(ctx context.Context, t testing.TB, srv *server.MCPServer, token string) reply {
 	t.Helper()
 	return send(ctx, t, srv, "tools/call", `"name":"ask","arguments":{"x":1},"requestState":`+quote(token)+`,"inputResponses":{"ok":{"action":"accept","content":{"yes":true}}}`)

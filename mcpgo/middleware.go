@@ -49,7 +49,7 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 }
 
 // resource is the middleware for requests for resources. The handlers of resources cannot
-// ask questions, so they have no state. If a client sends a state or answers, they are
+// ask questions, so they have no state. If a client sends answers or a state, they are
 // checked all the same.
 func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
@@ -108,6 +108,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
+	defer func() { of.Round = mcpseal.Round{} }() // a handler may keep its context, and must not keep the arguments with it
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
@@ -116,15 +117,14 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, i.refuse(ctx, c.method, stdioShared)
 	}
 	c.declared = declaredBy(ctx)
-	// If no token can be sealed for the arguments, mcp-go does not ask, and they need no copy.
-	// So a value that cannot be written as JSON is never copied: it may contain itself.
 	older := !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	if older && c.token != "" && of.Round.First() {
 		return none, rejectedError{} // Config.AskAgain is not for a client that has answered already: mcp-go would ask it again and again
 	}
-	if i.outer || older && c.declared != (adapter.Capabilities{}) {
-		c.copies = len(c.arguments) <= i.policy.MaxArguments && (len(c.arguments) == 0 || json.Valid(c.arguments))
-	}
+	// A value that cannot be written as JSON is never copied: it may contain itself.
+	canCopy := len(c.arguments) <= i.policy.MaxArguments && (len(c.arguments) == 0 || json.Valid(c.arguments))
+	mayBeAsked := older && c.declared != (adapter.Capabilities{})
+	c.copies, c.uncopied = (i.outer || mayBeAsked) && canCopy, mayBeAsked && !canCopy
 	// If PinsWording returns true, gosdk/elicit wrote the state, on a server of the official
 	// SDK. This handler must not get such a state.
 	if !adapter.PinsWording(&of.Round) {
@@ -174,6 +174,12 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	token, err := i.boundary.Seal(of, &of.Round, state, questions...)
 	if err != nil {
 		return "", wireError(err)
+	}
+	if c.uncopied {
+		return "", i.refuse(of.Context, c.method, "the arguments cannot be written as JSON, so an older client cannot be asked: the handler has no copy of them for the next round")
+	}
+	if len(questions) > 0 && sharesStdio(of.Context) { // a second connection may have begun while the token was sealed
+		return "", i.refuse(of.Context, c.method, stdioShared)
 	}
 	i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call
 	return token, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
@@ -300,6 +301,34 @@ func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy uses a format that does not carry the
+// arguments, so it seals a token even for arguments that cannot be written as JSON. The handler
+// would see in the second round what it left in the first.
+func TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy(t *testing.T) {
+	l := new(log)
+	format, err := compat.McpD([]byte(strings.Repeat("k", 32)), compat.McpDOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := server.NewMCPServer("test", "1", server.WithElicitation(), asHook(func(_ context.Context, r *mcp.CallToolRequest) { r.GetArguments()["c"] = make(chan int) }))
+	mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) {
+		c.Keys, c.Format, c.Audience = nil, format, "test"
+		c.Waive = mcpseal.ClaimAudience | mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	}), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	srv.AddTool(mcp.NewTool("delete"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if _, dry := req.GetArguments()["dry_run"]; !dry {
+			t.Error("the handler lost dry_run")
+		}
+		delete(req.GetArguments(), "dry_run")
+		if req.Params.RequestState == "" {
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	isInternal(t, older(t, srv, `"name":"delete","arguments":{"dry_run":true}`))
+	has(t, l, "the handler has no copy of them")
 }
 
 // slowOlder is the session of an older client that answers after an hour.

@@ -16,7 +16,6 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/exactjson"
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // PageHandler returns the items of one page, and the position where this page ends, or
@@ -140,8 +139,8 @@ func (p *pagedTools) add(tool *mcp.Tool, options PageOptions) {
 	p.exist.Store(true)
 }
 
-// tooLong has the calls of paged tools whose arguments are too long. Its keys are like those of
-// arrivals.
+// tooLong has an entry for each call that refuseLong has refused. The key is the
+// RequestProtocolInfo of the request, as in the map arrivals.
 var tooLong sync.Map
 
 // refuseLong refuses a call of a paged tool whose arguments, without the cursor, are too long.
@@ -231,18 +230,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if len(bound) > t.p.policy.MaxArguments { // this text may be longer than the one that the client sent: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
-	// The user is the one in the context that the middleware got. Inner middleware, or the
-	// handler of another tool, may have put another user into ctx.
-	arrived := passage.From(ctx).Context
-	caller := func(context.Context) (string, error) {
-		user, err := t.p.principal(arrived)
-		if user == "" && err == nil {
-			if inner, err := t.p.principal(ctx); inner != "" || err != nil {
-				return "", errInnerUser
-			}
-		}
-		return user, err
-	}
+	caller := func(context.Context) (string, error) { return t.p.arrivedUser(ctx) }
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
 		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: caller,
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
@@ -264,8 +252,9 @@ func agree(text []byte, value any) bool {
 	if equalJSON(orEmpty(value), orEmpty(decoded)) {
 		return true
 	}
-	// The author may have put into the value types that encoding/json does not decode into an any.
-	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(again, decoded)
+	// A hook, middleware or handler may have put other types into the value than those that
+	// encoding/json decodes into an any, for example a []string.
+	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(again, orEmpty(decoded))
 }
 
 // read reads the JSON of a call's arguments. It returns the arguments for the handler, the
@@ -305,9 +294,6 @@ func (t *pagedTool[In, At, Item]) read(text []byte, isDecoded bool) (in In, boun
 	}
 	return in, bound, token, nil
 }
-
-const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find a user before: " +
-	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
 var (
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)

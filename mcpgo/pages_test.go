@@ -260,7 +260,8 @@ func TestAHiddenPagedToolLooksLikeAnUnknownOne(t *testing.T) {
 	}
 }
 
-// mcp-go checks Arguments, so long ones must be refused even if a hook removes or replaces their text.
+// mcp-go checks Params.Arguments against the schema. If Params.Arguments is too long, the call must
+// be refused, even if a hook removes or replaces Params.RawArguments.
 func TestLongArgumentsNeverReachTheSchemaWithoutTheirText(t *testing.T) {
 	for _, text := range []string{``, `{}`} {
 		l := new(log)
@@ -363,8 +364,8 @@ func TestACursorIsForTheUserWhoCalls(t *testing.T) {
 	}
 }
 
-// TestACursorIsNotBoundToNobodyInSilence adds middleware after Protect, which puts the user into the
-// context. So no user is known when the call arrives.
+// TestACursorIsNotBoundToNobodyInSilence puts the user into the context with middleware that is
+// added after Protect. So no user is known when the call arrives.
 func TestACursorIsNotBoundToNobodyInSilence(t *testing.T) {
 	l := new(log)
 	srv := server.NewMCPServer("test", "1")

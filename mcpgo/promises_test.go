@@ -187,8 +187,8 @@ func TestAStateOnACompleteResultIsDropped(t *testing.T) {
 	has(t, l, "ResultType mcp.ResultTypeInputRequired (mcp-go)")
 }
 
-// If a handler returns a state and does not ask, the log advises to set this ResultType. The
-// advice must work.
+// If a handler returns a state and does not ask, the log advises to set ResultType to
+// mcp.ResultTypeInputRequired. The advice must work.
 func TestAHandlerAsksWithoutQuestionsThroughItsResultType(t *testing.T) {
 	srv, alice := protected(t, new(log)), as(t.Context(), "alice")
 	for name, questions := range map[string]mcp.InputRequests{"none": nil, "empty": {}} {

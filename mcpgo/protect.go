@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // Options changes what [Protect] does. You must set Principal or AllowAnonymous. The zero
@@ -20,14 +22,16 @@ type Options struct {
 	// Principal returns the name of the user who is calling, which it reads from the
 	// context of the request. mcp-go does not verify users: put the verified user into
 	// the context with server.WithHTTPContextFunc, WithSSEContextFunc or
-	// WithStdioContextFunc, or with HTTP middleware in front of the server. If Principal
+	// WithStdioContextFunc, or with HTTP middleware in front of the server. Middleware of
+	// mcp-go is too late, or runs for tools alone. If Principal
 	// returns an error, no token or cursor is opened or sealed. An empty name counts as
 	// an error, unless AllowAnonymous is set. A nil Principal is allowed only if
 	// AllowAnonymous is set.
 	//
 	// Principal must return the same name during a whole call. In a call without a token,
-	// it is called only after the handler has returned questions. So if it reads something
-	// that changes during the call, the token belongs to the user that it names then.
+	// the token's user is found only after the handler has returned questions. So if
+	// Principal reads something that changes during the call, the token belongs to the
+	// user that Principal names then.
 	//
 	// Older clients have sessions. mcp-go finds a session by its id alone, and does not
 	// check the user. So check that whoever uses a session (POST, GET or DELETE) is the
@@ -37,8 +41,8 @@ type Options struct {
 	// bound to nobody, and anyone who gets such a token can use it. False means that an
 	// empty name from Principal is an error. Set it if callers do not sign in.
 	AllowAnonymous bool
-	// Unsolicited lists tools that get answers without having asked: the answers in a
-	// call without a state. If the call has a state, its answers are checked as usual.
+	// Unsolicited lists tools that get the answers in a call without a state, although
+	// they asked no question. If the call has a state, its answers are checked as usual.
 	// Nil means that there are no such tools. List a tool here if clients send its
 	// answers in the first call.
 	Unsolicited []string
@@ -75,10 +79,11 @@ type Protection struct {
 	caller   mcpseal.Principal // the method principal as a value, made once to save allocations
 	lists    cursor.Issuer     // nil if list cursors are not sealed
 
+	nobody      sync.Once       // for the warning that a caller has no name
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
 	issued      recent[[32]byte, struct{}] // the digests of the tokens that were sealed last
-	pages       recent[any, *cursor.Page]  // maps a weak pointer to the request for a page to the opened cursor
+	pages       recent[any, *cursor.Page]  // the opened cursors of list requests; the key is a weak pointer to the request
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use Prepare and
@@ -131,9 +136,11 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // before Protect, may change one form or both. The token is then bound to what the client sent and
 // to both forms. So the change must be the same in every round, and an array of the three may
 // have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed
-// handler reads RawArguments, so a change of Arguments alone does not reach it. In
-// Arguments, use only []string and the types that encoding/json decodes into an any. A handler
-// must not change values of other types in place, and cannot ask if such a value contains U+FFFD.
+// handler reads RawArguments, so a change of Arguments alone does not reach it. The handler may
+// get a copy of the arguments, so the hook or middleware does not see what it writes into them. In
+// Arguments, use only []string and the types that encoding/json decodes into an any, and values
+// that no other call uses: mcpgo reads them without your locks. A handler must not change values
+// of other types in place, and cannot ask if such a value contains U+FFFD.
 //
 // mcp-go chooses the handler of a call before middleware runs. So middleware that was added
 // before Protect must not change the name of a tool or prompt: the token would be bound to
@@ -198,10 +205,32 @@ func (p *Protection) principal(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	user, err := p.options.Principal(ctx)
-	if err == nil && user == "" && !p.options.AllowAnonymous {
-		err = errEmptyUser
+	if err == nil && user == "" {
+		if !p.options.AllowAnonymous {
+			return "", errEmptyUser
+		}
+		p.nobody.Do(func() {
+			p.logger().WarnContext(ctx, "mcpgo: Options.Principal found no user, so a state or cursor is bound to nobody, and anybody who gets it can use it: "+
+				"if this caller had a user, put the user into the context before any middleware runs")
+		})
 	}
 	return user, err
 }
+
+// arrivedUser returns the user in the context that our middleware got. Inner middleware, or the
+// handler of another tool, may have put another user into ctx. If only ctx has a user,
+// arrivedUser fails, because tokens and cursors would be bound to nobody.
+func (p *Protection) arrivedUser(ctx context.Context) (string, error) {
+	user, err := p.principal(passage.From(ctx).Context)
+	if user == "" && err == nil {
+		if inner, err := p.principal(ctx); inner != "" || err != nil {
+			return "", errInnerUser
+		}
+	}
+	return user, err
+}
+
+const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find a user before: " +
+	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
 const errEmptyUser = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without a name are expected")

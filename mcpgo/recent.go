@@ -9,8 +9,8 @@ import "sync"
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
 	newer    map[K]V
-	older    map[K]V // the map that was in the field newer until maxRecent values were put into it
-	received int     // how many values were put into the field newer, including those already taken
+	older    map[K]V // the map that r.newer held before; put replaces r.newer after maxRecent values
+	received int     // how often put has stored a value in r.newer; take does not lower this number
 }
 
 // maxRecent limits how many values are held. The last maxRecent values that were put in are

@@ -27,6 +27,9 @@ import (
 // middleware must not take out an argument that matters.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
+	if p.boundary == nil {
+		return mcpseal.Request{}, p.refuse(ctx, c.method, "a Protection that Prepare did not return cannot tell who is calling")
+	}
 	if !ok {
 		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
 	}

@@ -24,8 +24,8 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic(secret) }
 
-// mcp-go writes a result as JSON after our middleware has returned. If writing panics, over stdio
-// the process ends. If writing fails, the client gets no answer.
+// mcp-go writes a result as JSON after our middleware has returned. If this fails, the
+// client gets no answer. If this panics on a stdio server, the process ends.
 func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*mcp.CallToolResult){
 		"not a number": func(r *mcp.CallToolResult) {

@@ -33,20 +33,38 @@ func unprotected(ctx context.Context) error {
 // handler built itself has a state and answers that nobody has checked. The handler of a
 // task tool never gets a state.
 func Sealed(ctx context.Context) bool {
-	// If a protected handler calls another server in the same process, the context there
-	// is derived from the handler's context and so has its mark. Comparing the servers
-	// shows that the mark is for another server.
+	// A handler of a protected server may pass its context to another server in the same
+	// process. The mark of the protected call is then in the context of the other call, too.
+	// So Sealed checks that the mark names the server that the context belongs to.
 	call := passage.From(ctx)
 	return call != nil && call.Server == server.ServerFromContext(ctx)
+}
+
+// checkPassage returns an error if a call came through no boundary, or if its token is bound to
+// nobody although the handler knows a user.
+func checkPassage(ctx context.Context) error {
+	if !Sealed(ctx) {
+		return unprotected(ctx)
+	}
+	i := installed(ctx)
+	if i == nil || passage.From(ctx).Server == nil || i.options.Principal == nil || !i.options.AllowAnonymous {
+		return nil // a test of a handler, or a server on which only errors can be nobody
+	}
+	if _, err := i.arrivedUser(ctx); err == errInnerUser {
+		return i.refuse(ctx, "", errInnerUser.Error())
+	}
+	return nil
 }
 
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
 // *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
 // handler got. Use SetState when a handler asks something and must remember a value until
-// the answer arrives.
+// the answer arrives. SetState fails with [ErrNotProtected] in a call that came through no
+// boundary. It also fails if middleware that was added after Protect put the user into the
+// context, and Options.Principal did not find a user before.
 func SetState(ctx context.Context, result, value any) error {
-	if !Sealed(ctx) {
-		return unprotected(ctx)
+	if err := checkPassage(ctx); err != nil {
+		return err
 	}
 	text, err := mcpseal.EncodeState(value)
 	if err != nil {
@@ -68,15 +86,15 @@ func SetState(ctx context.Context, result, value any) error {
 }
 
 // State returns what [SetState] wrote in the previous round. Pass the context and the
-// request that the handler got. In the first round, present is false. An error other than
-// [ErrNotProtected] means that the state was written by something else, or by an earlier
-// version of the handler: it has members that T does not have, or members of other types.
-// The error repeats nothing of the state. Call State at the start of a handler that
+// request that the handler got. In the first round, present is false. State fails if the
+// state was written by something else, or by an earlier version of the handler: it has
+// members that T does not have, or members of other types. The error repeats nothing of
+// the state. State also fails as SetState does. Call State at the start of a handler that
 // writes its state with SetState.
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
-	if !Sealed(ctx) {
-		return none, false, unprotected(ctx)
+	if err := checkPassage(ctx); err != nil {
+		return none, false, err
 	}
 	c, ok := anyCall(req)
 	if !ok {

@@ -65,8 +65,8 @@ func TestStateFailsOnAServerThatIsNotProtected(t *testing.T) {
 	}
 }
 
-// A protected handler calls another server with its own context. The call there must not count as
-// protected.
+// A handler of a protected server passes its context to another server. In the handler of that
+// server, Sealed must return false.
 func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -89,8 +89,8 @@ func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	}
 }
 
-// A handler that calls the handlers of other tools may build their requests from its own
-// arguments. Nobody has sealed a state in such a request.
+// A handler may build a request from the arguments of its call, and pass this request to the
+// handler of another tool. A state in this request was never sealed.
 func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -121,8 +121,8 @@ func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
-	// State also refuses such a request in a later round. But there a handler may empty the state in
-	// its own request, and begin anew.
+	// In a later round, mcpgo.State also refuses a request into which the handler wrote another
+	// state. But the handler may write "", and begin anew.
 	var seen []string
 	srv.AddTool(mcp.NewTool("again"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -208,8 +208,8 @@ func TestAHandlerCanSealItsOwnState(t *testing.T) {
 	}
 }
 
-// If each question in a token has a digest of its wording, another package has asked, such as
-// gosdk/elicit. A handler that seals its state itself must not get the answers.
+// If each question in a token has a digest of its wording, a package such as gosdk/elicit asked
+// these questions. A handler that seals its state itself must not get the answers to them.
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	l := new(log)
 	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})

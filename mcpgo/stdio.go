@@ -15,12 +15,14 @@ import (
 // client can end the session with a DELETE while the connection is open. So after a second
 // connection, older clients over stdio are not asked any more.
 
-// stdioSessions is how many stdio sessions have begun in this process, on protected servers.
-var stdioSessions atomic.Int32
+var (
+	stdioBegan      atomic.Bool // true once a stdio session has begun on a protected server of this process
+	stdioBeganAgain atomic.Bool // true once a second one has begun
+)
 
 func stdioBegins(_ context.Context, session server.ClientSession) {
-	if isStdio(session) {
-		stdioSessions.Add(1)
+	if isStdio(session) && stdioBegan.Swap(true) {
+		stdioBeganAgain.Store(true)
 	}
 }
 
@@ -34,8 +36,8 @@ func isStdio(session server.ClientSession) bool {
 const stdioShared = "this process has served more than one connection over stdio, and in mcp-go all its connections share one session: " +
 	"a client of an older revision cannot be asked, because another client could answer. Start a process for each client"
 
-// sharesStdio reports whether a call comes from an older client on stdio, and other clients may
-// share its session.
+// sharesStdio reports whether a call comes from an older client, over a stdio session that other
+// clients may share.
 func sharesStdio(ctx context.Context) bool {
-	return stdioSessions.Load() > 1 && !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) && isStdio(server.ClientSessionFromContext(ctx))
+	return stdioBeganAgain.Load() && !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) && isStdio(server.ClientSessionFromContext(ctx))
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -88,8 +90,8 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	first.end()
 	mcpgo.ForgetSharedStdio()
 
-	// With a second server at the same time, bob can neither be asked in place of alice, nor
-	// answer for her.
+	// Now bob connects to a second server while alice is connected. He must not answer for alice,
+	// and must not be asked in her place.
 	alice := connect(t, protection, "alice")
 	alice.write(askOverStdio)
 	_, id = alice.read(t)
@@ -106,6 +108,33 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	alice.write(askOverStdio)
 	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
 		t.Errorf("alice was asked: %s", text)
+	}
+	has(t, l, "this process has served more than one connection over stdio")
+}
+
+// TestASecondConnectionWhileATokenIsSealedGetsNoQuestion has a slow principal, so that the second
+// connection begins after the adapter has looked for one.
+func TestASecondConnectionWhileATokenIsSealedGetsNoQuestion(t *testing.T) {
+	l, sealing, goOn := new(log), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	protection := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Logger: l.logger(), Principal: func(ctx context.Context) (string, error) {
+		once.Do(func() { close(sealing); <-goOn })
+		return userFromContext(ctx)
+	}})
+	t.Cleanup(mcpgo.ForgetSharedStdio)
+	alice := connect(t, protection, "alice")
+	alice.write(askOverStdio)
+	<-sealing
+	bob := connect(t, protection, "bob")
+	go func() {
+		if bob.lines.Scan() {
+			t.Errorf("bob got %s", bob.lines.Text())
+		}
+	}()
+	close(goOn)
+	alice.SetReadDeadline(time.Now().Add(time.Minute)) // if bob is asked, alice gets nothing
+	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
+		t.Errorf("alice got %s", text)
 	}
 	has(t, l, "this process has served more than one connection over stdio")
 }

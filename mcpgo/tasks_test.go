@@ -163,8 +163,8 @@ func TestATaskWhoseToolHasChangedCannotAsk(t *testing.T) {
 	has(t, l, "a tool that runs as a task cannot ask")
 }
 
-// TestATaskThatMiddlewareHidesCannotAsk has middleware that takes out of a request that the call
-// runs as a task. mcp-go would lose the question.
+// TestATaskThatMiddlewareHidesCannotAsk has middleware that sets Params.Task to nil in a call that
+// runs as a task. If the handler could ask, mcp-go would lose the question.
 func TestATaskThatMiddlewareHidesCannotAsk(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(asMiddleware(func(_ context.Context, req *mcp.CallToolRequest) {

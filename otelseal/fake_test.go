@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/otelseal"
 )
 
-// meter is a Meter for tests. The Meter of the SDK would be a dependency of this module; the tests
-// in e2e/telemetry use it.
+// meter is a Meter for tests. This module must not depend on the SDK, so its tests do not use the
+// SDK's Meter. The tests in e2e/telemetry use the SDK's Meter.
 type meter struct {
 	noop.Meter
 	broken bool // true if every measurement panics

@@ -25,7 +25,7 @@ const (
 	attrStoreResult = "mcpseal.store.result"
 )
 
-// The constant other replaces an attribute's value that is not in a list of known values. It also
+// The value "_OTHER" replaces an attribute's value that is not in a list of known values. It also
 // replaces every new value once there are too many.
 const other = "_OTHER"
 

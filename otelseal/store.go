@@ -37,7 +37,7 @@ func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 // finds this out in the same way.
 func cannotBlock(store mcpseal.ReplayStore) (says bool) {
 	if s, ok := store.(mcpseal.NonBlockingStore); ok {
-		quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+		quietly(func() { says = s.NonBlocking() == store }) // == panics if the store's type is not comparable
 	}
 	return says
 }
@@ -85,7 +85,7 @@ func resultOf(returned, first bool, err error) int {
 		return resultUsed
 	}
 	result := resultError
-	quietly(func() { // an error of the store may have a method Is that panics
+	quietly(func() { // errors.Is can panic: it calls methods of the store's error
 		switch {
 		case errors.Is(err, replay.ErrFull) || errors.Is(err, replay.ErrOwnerFull):
 			result = resultFull
@@ -112,8 +112,9 @@ func quietly(f func()) {
 
 type leveled interface{ Level() replay.Level }
 
-// levels reports how full the stores are. It asks them when metrics are collected. It does not
-// use an observer of the store, because a store with an observer counts as one that can block.
+// levels reports how full the stores are. It calls their method Level when metrics are collected.
+// It does not use replay.Config.Observer, because a store with that option counts as a store that
+// can block.
 type levels struct {
 	held, capacity metric.Int64ObservableGauge
 

@@ -29,7 +29,8 @@ type storeFunc func(ctx context.Context) (bool, error)
 
 func (f storeFunc) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) { return f(ctx) }
 
-// The type blocking hides the method NonBlocking of a store.
+// blocking is a wrapper of a store. It has no method NonBlocking, so it counts as a store that can
+// block.
 type blocking struct{ mcpseal.ReplayStore }
 
 func TestAnObservedStoreIsStillAStore(t *testing.T) {
@@ -80,7 +81,6 @@ func TestAnObservedStoreCanBlockIfItsStoreCan(t *testing.T) {
 	}
 }
 
-// rudeError is an error whose method Is panics.
 type rudeError struct{}
 
 func (rudeError) Error() string { return "rude" }

@@ -173,9 +173,9 @@ func otherArguments(t *trial) {
 	}
 }
 
-// recordUnknown is called if the server accepted a change in a member that the target does not
-// know. It records a finding if the result shows that the server read the member, and otherwise
-// information.
+// recordUnknown is called after the server accepted a change that perhaps nothing on the server
+// reads. If the result contains the canary, the server did read the change, and recordUnknown
+// records a finding. Otherwise, it records the change as information.
 func (t *trial) recordUnknown(target Target, what string, sent exchange, before []exchange) {
 	shown := append(slices.Clone(before), sent)
 	if strings.Contains(sent.reply.shown(), canary) {
@@ -281,7 +281,7 @@ func escaped(own []member) string {
 type twin struct {
 	what, first, retry string
 	unknown            bool // the difference is in a member that the target does not know
-	visible            bool // the attack is a finding only if the results for the two differ
+	visible            bool // the attack is a finding only if its result differs from that of an honest call with the first arguments
 }
 
 // differs reports whether the result of the attack differs from the result of an honest call
@@ -291,8 +291,8 @@ func (t *trial) differs(target Target, pair twin, sent exchange) bool {
 	return err == nil && t.send(f.retry).reply.shown() != sent.reply.shown()
 }
 
-// twins returns an attack. For each pair, the attack sends the first request with the first
-// arguments, and the retry with the other arguments.
+// twins returns an attack that tries the pairs of arguments that list returns. The attack makes a
+// call with pair.first up to the last round. Then it sends the retry with pair.retry.
 func twins(list func(t *trial, target Target) []twin) func(*trial) {
 	return func(t *trial) {
 		for _, target := range t.targets() {

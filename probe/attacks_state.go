@@ -174,8 +174,9 @@ func changedCharacter(t *trial) {
 	})
 }
 
-// positions returns the indexes of at most n characters of a text: the first, the middle and
-// the last one of each of its parts, and others between them, evenly spread.
+// positions returns the indexes of at most n characters of a text. If the text has more than n
+// characters, up to half of the indexes are those of the first, middle and last characters of the
+// parts of the text. The others are spread evenly over the text.
 func positions(text string, n int) (all []int) {
 	for i := range len(text) {
 		all = append(all, i)

@@ -89,8 +89,8 @@ func usedAgain(t *trial) {
 }
 
 // atOnce sends one state eight times at the same moment. It returns false if exactly one
-// request got through, as it should; then the caller may try again. It returns true if none or
-// several got through, or if the server issued no state.
+// request got through, which is correct. The caller may then try again. It returns true if none or
+// several requests got through, or if the probe got no state.
 func (t *trial) atOnce(target Target) bool {
 	f, err := t.mint(target)
 	if err != nil {
@@ -134,7 +134,7 @@ func forked(t *trial) {
 		other := t.send(f.retry.with("inputResponses", answers))
 		if got := other.reply.outcome(); got != complete && got != failed {
 			t.result.Outcomes[got.String()]++
-			continue // the server did not accept the refusal, so the state is not used with two different answers
+			continue // the server did not accept the refusal, so the honest retry would be the first use of the state
 		}
 		if sent := t.tell(f.retry); t.through(f, sent.reply) {
 			t.recordReuse(f, "first a refusal, then the consent", other, sent)

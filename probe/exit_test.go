@@ -182,7 +182,7 @@ func TestAnAttackThatTheProbeCutsOffIsNoFinding(t *testing.T) {
 	for id, budget := range map[string][2]int{"oversized": {10, 40}, "rewritten-arguments": {10, 24}} {
 		step := 1
 		if testing.Short() {
-			step = 5 // the full tests try the budgets in between too
+			step = 5 // the short tests try every fifth budget, the full tests try all
 		}
 		for n := budget[0]; n < budget[1]; n += step {
 			report := runAgainst(t, toolServer((&keeper{rounds: 1}).call), Options{Targets: deploy, Only: []string{id}, Budget: n})

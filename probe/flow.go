@@ -36,7 +36,7 @@ type honest struct {
 	failed     bool     // whether an honest call ends with a tool's error
 	refusal    string   // what a result shows if the user refuses
 	unanswered string   // what a result shows after a retry without answers
-	madeUp     string   // the server's reply to a made-up state, as a text that reply.form returned
+	madeUp     string   // what reply.form returned for the server's reply to a made-up state
 }
 
 // begin sends the first request of a call. It returns an error if the server does not answer
@@ -50,9 +50,9 @@ func (p *probe) begin(t Target, arguments string, as user) (f *flow, err error) 
 	return f, err
 }
 
-// advance sends the flow's retry. If the server asks again, advance prepares the retry that
-// answers these questions. If the call ends instead, advance returns nil if mayEnd is true, and
-// otherwise an error.
+// advance sends the flow's retry. If the server answers with questions, advance prepares the
+// retry that answers them. If the server answers with a final result instead, advance returns nil
+// if mayEnd is true. In all other cases it returns an error.
 func (p *probe) advance(f *flow, mayEnd bool) error {
 	sent := p.send(f.retry)
 	f.before = append(f.before, sent)

@@ -12,7 +12,7 @@ import (
 )
 
 // The map finders says which attacks find each hole of the test server. It was written by hand
-// before the first run, so any difference is a fault of an attack or of the server.
+// before the probe first ran. If a run differs from the map, an attack or the server has a fault.
 var finders = map[string]string{
 	"unsigned-prefix":     "changed-character",
 	"short-mac":           "truncated",

@@ -8,9 +8,9 @@ import (
 	"unicode/utf16"
 )
 
-// WriteJSON writes the report as JSON, with everything that the run kept. The number in the
-// member "format" changes whenever programs that read the report must change. Use WriteJSON
-// for a report that a program reads.
+// WriteJSON writes the report as JSON, with everything that the run kept. The member "format" is a
+// number. It changes when programs that read the old JSON cannot read the new JSON. Use WriteJSON for
+// a report that a program reads.
 func (r *Report) WriteJSON(w io.Writer) error {
 	document := struct {
 		Format int `json:"format"`
@@ -36,8 +36,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// encoding/json does not escape every character that controls a terminal. Such characters
-	// occur only in strings, where an escape means the same.
+	// encoding/json does not escape every character that controls a terminal. This loop escapes the
+	// others. They occur only in JSON strings, so a reader decodes each escape to the same character.
 	var out bytes.Buffer
 	for _, char := range string(append(text, '\n')) {
 		switch {

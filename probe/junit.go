@@ -95,8 +95,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Here only the texts of elements have line ends. In such a text a plain line feed means the
-	// same as &#xA;, and people can read it.
+	// &#xA; occurs only in the text inside elements, and not in attributes. A plain line feed means
+	// the same there, and people can read it.
 	text = bytes.ReplaceAll(text, []byte("&#xA;"), []byte("\n"))
 	return writeAll(w, bytes.NewBuffer(slices.Concat([]byte(xml.Header), text, []byte("\n"))))
 }

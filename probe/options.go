@@ -145,8 +145,8 @@ func (o *Options) Check() error {
 
 // Requests returns the maximum number of requests that the attack with this id sends. If id is
 // "", it returns the maximum for the whole run, including the requests before the first attack.
-// The parameter asks is the number of times that each target asks questions. Use Requests to tell
-// the owner of the server what to expect.
+// The second parameter is the number of times that each target asks questions. Use Requests to
+// tell the owner of the server what to expect.
 func (o *Options) Requests(id string, asks int) (n int) {
 	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
 	for i := range attacks {

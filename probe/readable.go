@@ -26,8 +26,8 @@ type layer struct {
 	jwt   bool                // true if text is the header of a JWT, which reveals nothing
 }
 
-// layers returns the state itself, what it decodes to, what that decodes to, and so on, for
-// up to four decodings, one inside the other. It stops earlier if it has decoded 64 layers.
+// layers returns the state itself, what it decodes to, what that decodes to, and so on, at most
+// four decodings deep. It goes no deeper after it has decoded 64 layers.
 func layers(state string) (all []layer) {
 	queue := []layer{{how: "the text", text: []byte(state), write: func(b []byte) []byte { return b }}}
 	for depth := 0; depth < 4 && len(queue) > 0 && len(all) < 64; depth++ {

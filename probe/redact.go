@@ -28,7 +28,7 @@ type secret struct {
 // comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	if o.UserHeader != "" {
-		return nil // then Bearer and OtherBearer are names of users, which are not secret
+		return nil // with a user header, Bearer and OtherBearer are names of users, which are not secret
 	}
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {
@@ -40,8 +40,8 @@ func secretsOf(o *Options) (all []secret) {
 		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 			whole := e.EncodeToString([]byte(s.text))
 			texts = append(texts, whole, strings.TrimRight(whole, "="))
-			// A longer text may contain the token. In the base64 of that text, the token looks
-			// like one of the following.
+			// The base64 of a longer text that contains the token has one of these three parts.
+			// Which one depends on the number of bytes before the token.
 			for before, skip := range []int{0, 2, 3} {
 				shifted := e.EncodeToString([]byte(strings.Repeat("\x00", before) + s.text))
 				texts = append(texts, shifted[skip:(before+len(s.text))*8/6])
@@ -116,9 +116,8 @@ func (s secret) length(text string) int {
 	for i := range len(s.text) {
 		size := spelled(text[at:], s.text[i])
 		if size == 0 {
-			// The mark "…" shows that the text was cut here. Without the mark, the text
-			// may look like the beginning of the secret by coincidence, so more characters must
-			// match.
+			// The mark "…" shows that the text was cut here. A text that ends without the mark
+			// may match by coincidence, so more of its characters must match.
 			if strings.HasPrefix(text[at:], "…") && i >= 3 || at == len(text) && i >= 8 {
 				return at
 			}

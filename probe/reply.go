@@ -14,7 +14,7 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
-	left   int                 // how many bytes of the body or line were dropped
+	left   int                 // how many bytes of the body or line were left out
 	lost   error               // why there is no answer; nil if there is one
 	page   bool                // whether the answer is an HTML page
 	token  bool                // whether the request had an access token
@@ -182,7 +182,7 @@ func (r *reply) advice() string {
 }
 
 // brief hides the access tokens in a text, and then shortens the text to n bytes. In the other
-// order, a token that was cut could not be found.
+// order, r.hide may not recognise a token that was cut.
 func (r *reply) brief(text string, n int) string {
 	if r.hide != nil {
 		text = r.hide(text)
@@ -223,12 +223,12 @@ func (r *reply) read(text []byte) {
 // These limit the memory for refusals, which the probe keeps in order to compare them.
 const (
 	maxKept     = 64 << 10 // a longer body is shortened to this many bytes
-	maxPart     = 16 << 10 // in such a body, each longer text (message, data or content) is shortened to this many bytes
-	maxCompared = 8 << 10  // a refusal is not kept if the state in its request has more bytes than this
+	maxPart     = 16 << 10 // message, data and content are each cut after this many bytes if the body is longer than maxKept
+	maxCompared = 8 << 10  // a refusal is kept only if the state in the refused request has at most this many bytes
 )
 
-// shrink drops most of a refusal that is long. If a client can tell two refusals apart, r.form
-// returns different texts for them, even after shrink.
+// shrink shortens a refusal if its body is longer than maxKept. Afterwards r.form still returns
+// different texts for two refusals that a client can tell apart.
 func (r *reply) shrink() {
 	m := &r.message
 	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {

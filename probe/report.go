@@ -80,7 +80,7 @@ type Exchange struct {
 }
 
 // judge sets the verdict and the exit code of the whole run, and sorts the results. The
-// parameter required has the ids of attacks that must have been tried.
+// exit code cannot be ExitNothing if a required attack was not tried.
 func (r *Report) judge(required []string) {
 	severity := []Severity{High, Medium, Low}
 	slices.SortStableFunc(r.Results, func(a, b Result) int {
@@ -209,8 +209,8 @@ func (p *probe) curl(e exchange) string {
 	} else if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
-	// The body is redacted before it is quoted, because redact would not find a token in which
-	// shellQuote has escaped a quote.
+	// redact runs before shellQuote: shellQuote escapes single quotes, and redact may not find a
+	// token that has such an escape.
 	fmt.Fprintf(&text, " \\\n  --data-binary %s", shellQuote(p.redact(body)))
 	return p.redact(text.String())
 }

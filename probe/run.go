@@ -20,14 +20,14 @@ type probe struct {
 	schema map[string]schema // maps the name of a tool to the schema of its arguments
 	burns  bool              // true if a state no longer works after the server has refused an attack on it
 	old    *flow             // a flow that was begun before all attacks, for the attack "expired"
-	born   time.Time         // when the flow in the field old was begun
+	born   time.Time         // the time just after the server issued the state in p.old
 
 	prepare sync.Once
-	secrets []secret // the texts that the method redact replaces: the access tokens, as they are and encoded
+	secrets []secret // the texts that probe.redact replaces: the access tokens, in plain text and encoded
 	exposed bool     // true if the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
-	rejections []exchange      // the refusals that the method tell has kept, for later attacks
+	rejections []exchange      // the refusals that trial.tell has kept for later attacks
 	valid      map[string]bool // the calls (see message.call) to which a target answered with questions
 
 	mu       sync.Mutex
@@ -176,9 +176,9 @@ func (p *probe) failure(t Target, err error) error {
 	return fmt.Errorf("the honest call of %s failed: %s", t, text)
 }
 
-// maxLookRequests returns the maximum number of requests that the method look sends. rounds is
-// the number of rounds in which targets ask questions, for all targets together. paged is the
-// number of paged tools.
+// maxLookRequests returns the maximum number of requests that probe.look sends. rounds is the
+// number of rounds in which targets ask questions, for all targets together. paged is the number
+// of paged tools.
 func maxLookRequests(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
 
 // maxPages is the maximum number of pages of the list of tools that the probe reads.

@@ -16,8 +16,8 @@ import (
 )
 
 // Stdio starts a command that is an MCP server, and returns that server. The probe talks to it
-// over the command's standard input and output. The command's standard error goes to the writer
-// log, which may be nil. Close ends the process. Use Stdio for a server that its client starts.
+// over the command's standard input and output. log receives the command's standard error,
+// unless log is nil. Close ends the process. Use Stdio for a server that its client starts.
 func Stdio(log io.Writer, command ...string) (Server, error) {
 	if len(command) == 0 {
 		return nil, errors.New("there is no command to start")
@@ -64,8 +64,8 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 // patience is how long each step of ending a command may take.
 const patience = 2 * time.Second
 
-// waitFor waits until the channel is closed, but not longer than the constant patience. It
-// returns false if the channel is not closed by then.
+// waitFor waits until the channel is closed. It gives up after a time limit (see patience),
+// and returns false.
 func waitFor(done <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -126,7 +126,7 @@ func (k *keeper) call(c toolCall) string {
 	return k.ask(c, round+1)
 }
 
-// issued reports whether the tool issued c's state for the call c and for this round.
+// issued reports whether the state in c was issued for this call and this round.
 func (k *keeper) issued(c toolCall, round int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

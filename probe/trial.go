@@ -59,7 +59,7 @@ func (t *trial) eachTarget(makeVariants func(f *flow) []variant) {
 // tryVariants tries each variant of the list on the flow f. The function newFlow returns another
 // flow that has reached the same round.
 func (t *trial) tryVariants(f *flow, list []variant, newFlow func() (*flow, error)) {
-	if t.Decline { // a request in which the user accepts would have an effect on the server
+	if t.Decline { // do not accept a question: the call could then have an effect on the server
 		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
 	}
 	found, used := 0, false
@@ -113,7 +113,7 @@ func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
 	if got == early && m.as != noUser && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
-		got = rejected // with a genuine state, the server does not refuse the same request like this
+		got = rejected // an honest call with the same arguments was not refused, so this is a refusal of the state
 	}
 	if sent.reply.status == 429 || sent.reply.status == 503 {
 		t.busy++

@@ -154,7 +154,7 @@ func FuzzOpen(f *testing.F) {
 				}
 			}
 		}
-		var loose struct { // a reader that ignores the case of names, and takes the last of several members
+		var loose struct { // a reader that ignores the case of names; if a name occurs twice, it takes the last value
 			Params struct {
 				RequestState *string `json:"requestState"`
 				Cursor       *string `json:"cursor"`
@@ -235,7 +235,7 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 			r.t.Fatalf("the client got the cursor %s", value)
 		}
 	}
-	var loose struct { // a reader that ignores the case of names, and takes the last of several members
+	var loose struct { // a reader that ignores the case of names; if a name occurs twice, it takes the last value
 		Result struct {
 			RequestState *string `json:"requestState"`
 			NextCursor   *string `json:"nextCursor"`
@@ -318,8 +318,8 @@ func spaced(template, value, big string, rnd *mathrand.Rand) string {
 	return out.String()
 }
 
-// deep reports whether a value is nested too deeply for the proxy, or may have too long a number
-// or exponent.
+// deep reports whether the proxy might refuse a value because the value is nested too deeply, or
+// because a number or an exponent in it is too long.
 func deep(value string) bool {
 	depth, most, digits := 0, 0, 0
 	for _, c := range value {

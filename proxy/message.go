@@ -75,7 +75,8 @@ type envelope struct {
 	params, result *field
 	isError        bool
 
-	// What readEnvelope found in the result, if that is an object: see the method inResult.
+	// What readEnvelope read from the result, for the method inResult. All three are zero if the
+	// result is not an object.
 	inside   []field
 	clear    bool
 	insideOf *names
@@ -160,9 +161,9 @@ func readEnvelope(text string, inside *names) (m envelope, refusal string) {
 	return m, ""
 }
 
-// quoted writes a text as a JSON string. Where [jsonorder.AppendRune] wrote half of a surrogate
-// pair into the text, quoted writes the escape from which this half came. encoding/json would
-// replace it.
+// quoted writes a text as a JSON string. The text may have half of a surrogate pair that
+// [jsonorder.AppendRune] wrote. quoted writes this half as an escape, such as \ud800.
+// encoding/json would replace this half by U+FFFD.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {

@@ -72,8 +72,9 @@ var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", 
 
 // readAll returns all members of an object of questions or answers. It returns false if the
 // text is not one object, or has more members than a round can have questions. It also returns
-// false if a JSON parser could mistake two members for one. The reason is that they have the same
-// name, or that a name has half of a surrogate pair, which Go replaces.
+// false if two members have the same name, or if a name has half of a surrogate pair. A JSON
+// parser could then mistake two members for one. For example, Go replaces every such half by the
+// same character.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)

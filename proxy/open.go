@@ -107,7 +107,9 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	foreign := adapter.PinsWording(&e.round) // true if another server with the same keys sealed the state, with gosdk/elicit: the proxy's server cannot read it
+	// A state is foreign if another server with the same keys sealed it, for example a server that
+	// uses gosdk/elicit. The proxy's server cannot read such a state.
+	foreign := adapter.PinsWording(&e.round)
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
@@ -232,8 +234,8 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if !at.present {
 		return
 	}
-	// Without a cursor, the server returns the first page. With an empty cursor, it may not. So
-	// the member is removed.
+	// Every server returns the first page if there is no cursor. Not every server does so if the
+	// cursor is empty or null, so the member is then removed.
 	change := changes{"cursor": ""}
 	if at.Text != "" {
 		change["cursor"] = quoted(string(e.page.Position()))

@@ -4,9 +4,9 @@
 // package, the client and the server. The command mcpseal proxy has two carriers: one for HTTP
 // and one for standard input and output.
 //
-// A message that carries no state, question, answer or cursor is passed on byte for byte. If
-// two JSON parsers could read a message differently at a place where one of these can stand,
-// the proxy refuses the message.
+// A message that carries no state, question, answer or cursor is passed on byte for byte.
+// The proxy refuses a message if two JSON parsers could read it differently at a place where a
+// state, question, answer or cursor can be.
 package proxy
 
 import (
@@ -29,9 +29,9 @@ type Config struct {
 	// have asked anything. Nil means none.
 	Unsolicited []string
 	// RejectedText is sent as a tool's result, instead of the protocol's error, when the token
-	// of a tools/call is rejected. An example is [adapter.StartOver]. "" means that the client
-	// gets the error. Set RejectedText if the model must learn of rejections: many hosts do
-	// not show protocol errors to the model.
+	// of a tools/call is rejected. Use [adapter.StartOver] or a text of your own. "" means that
+	// the client gets the error. Set RejectedText if the model must learn of rejections: many
+	// hosts do not show protocol errors to the model.
 	RejectedText string
 	// Logger gets a record for each message that the proxy refuses. Nil means [slog.Default].
 	Logger *slog.Logger

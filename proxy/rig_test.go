@@ -78,8 +78,7 @@ func (r *rig) sealed(e *proxy.Exchange, answer string) string {
 	return string(out)
 }
 
-// refused checks that the proxy does not send a message to the server because of its form, and
-// that the operator learns of it.
+// refused checks that the proxy refuses a malformed message of the client, and logs the refusal.
 func (r *rig) refused(message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -95,7 +94,8 @@ func (r *rig) refused(message string) {
 	}
 }
 
-// rejected checks that the proxy keeps a message from the server because of its token.
+// rejected checks that the proxy rejects the token in a message of the client. The server must not
+// get the message, and the client must get an error.
 func (r *rig) rejected(user, message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -119,7 +119,7 @@ func (r *rig) withheld(e *proxy.Exchange, answer string) {
 	}
 }
 
-// dropped checks that both Pass and Seal keep a message of the server from the client.
+// dropped checks that both Pass and Seal drop a message of the server. The client must not get it.
 func (r *rig) dropped(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)

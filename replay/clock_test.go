@@ -81,7 +81,7 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 		"asleep, then set back":    func(c *clocks, look func()) { c.wall += 8 * 3600; look(); c.wall -= 8 * 3600; look(); c.pass(100) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, behind := range []int64{0, -30, 5000} { // how far the wall clock was off when the token was issued
+			for _, behind := range []int64{0, -30, 5000} { // the error of the wall clock, in seconds, when the token was issued
 				c := newClocks(t, 1000)
 				c.pass(10_000)
 				c.wall += behind
@@ -89,7 +89,7 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 				u := c.useAt(1)
 				c.mustSpend(t, u, true)
 				jump(c, func() {
-					for i := range uint64(50) { // uses in most shards of the store
+					for i := range uint64(50) { // so many tokens that most shards of the store get one
 						fresh := c.useAt(1000 + i + uint64(c.wall)<<10)
 						fresh.Issued = fresh.Issued.Add(time.Second) // so that the store accepts the token even just after a leap
 						c.spend(context.Background(), c.moment, fresh)
@@ -187,7 +187,7 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.wall -= 3600    // and right again
-	c.oldest.Store(0) // otherwise the store refuses new tokens until the wall clock has made up the hour
+	c.oldest.Store(0) // otherwise the store refuses new tokens for the next hour
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(100+i), true)
 	}

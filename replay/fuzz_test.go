@@ -25,7 +25,7 @@ func FuzzSingleProcess(f *testing.F) {
 		type issued struct {
 			mcpseal.Use
 			won       bool
-			due, wall int64 // if it was won: when the use expires by the monotonic clock, and by the wall clock
+			due, wall int64 // if the field won is true: when the use expires by the monotonic clock, and by the wall clock
 		}
 		if usersShareCounters(s) {
 			t.Skip("by chance, a user would be refused for another one's tokens")

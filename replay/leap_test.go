@@ -54,9 +54,9 @@ func TestWhatWasUsedIsStillRecognisedAfterALeap(t *testing.T) {
 	c.refuse(t, 2, 0, errTooOld)
 }
 
-// TestALeapIsMoreThanAMinute sets the wall clock ahead, and then presents a token that was
-// issued before. The store refuses it only if the clock is set ahead by more than a minute,
-// as docs/operations.md says.
+// TestALeapIsMoreThanAMinute issues a token, sets the wall clock ahead, and then presents the
+// token. The store refuses the token only if the clock is set ahead by more than a minute, as
+// docs/operations.md says.
 func TestALeapIsMoreThanAMinute(t *testing.T) {
 	for _, c := range []struct {
 		ahead int64
@@ -87,9 +87,9 @@ func TestADriftingClockRefusesNobody(t *testing.T) {
 	}
 }
 
-// TestALeapIsSeenFromTheLastUseOn sets the wall clock back by less than a leap, and then right
-// again: the store refuses no token. Then it sets the clock ahead by more than a leap: the store
-// refuses older tokens.
+// TestALeapIsSeenFromTheLastUseOn sets the wall clock back by 50 seconds, and later ahead by
+// 50 seconds: the store refuses no token. Then the test sets the clock ahead by more than a
+// minute: the store refuses older tokens.
 func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 	c := newClocks(t, 1000)
 	c.wall -= 50

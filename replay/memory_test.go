@@ -97,8 +97,8 @@ func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 }
 
 // TestAUseTakesLessThan120BytesWhileOthersExpire fills a store, and measures the memory while
-// the uses expire. It starts from several numbers of uses: a full table shrinks at other numbers
-// than a table that has just grown.
+// the uses expire. It does so for several numbers of uses, because the memory per use depends
+// on how full the tables are.
 func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
 	for _, peak := range []int{60_000, 90_000, 120_000} {
 		before := heap()

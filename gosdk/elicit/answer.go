@@ -93,7 +93,7 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode 
 	return a
 }
 
-// Value returns the accepted answer. If Value fails, the handler must return its error:
+// Value returns the accepted answer. If Value fails, the handler must return the error:
 // there is no answer yet, or the error is a *[RefusedError] or a *[MisfitError]. Use
 // Value if a refusal ends the call.
 func (a *Answer[T]) Value() (value T, err error) {
@@ -105,7 +105,7 @@ func (a *Answer[T]) Value() (value T, err error) {
 }
 
 // Outcome returns what the user did, and the answer if the user accepted. If Outcome
-// fails, the handler must return its error: there is no answer yet, or the error is a
+// fails, the handler must return the error: there is no answer yet, or the error is a
 // *[MisfitError]. Use Outcome if the handler goes on after a refusal.
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {

@@ -39,7 +39,7 @@ type Asker struct {
 	part      int                     // the number of the running call of Within; 0 if none is running
 	used      map[usedKey]int         // the part that used each key
 	pended    bool                    // true if a call of Within returned a Pending
-	over      bool                    // true while no call of Within is running, in a handler that was not registered with elicit
+	over      bool                    // true between calls of Within and after the last one; always false if the handler was registered with elicit
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
@@ -70,10 +70,10 @@ func (a *Asker) claimKey(key usedKey) bool {
 	return true
 }
 
-// maxRewordings limits how often in a row a question may change after it was answered:
-// the call fails at change number maxRewordings. One change may come from a new release
-// of the server. This many changes mean that the text is different each time, because it
-// contains the current time, for example.
+// maxRewordings limits how often a question may change after it was answered. The call
+// fails when a question has changed maxRewordings times in a row. One change may come
+// from a new release of the server. The cause of so many changes is a text that is
+// different each time: it contains the current time, for example.
 const maxRewordings = 3
 
 // maxAsks limits how often one run may ask under one key. An answer does not change

@@ -26,10 +26,10 @@
 //
 // Answers are kept in the sealed state until the call is done. An answer is valid for
 // exactly the question that was asked. If the words or the schema of the question change,
-// the call asks it again. The call also asks again all questions that the handler asked
-// after it had read the answer. Middleware must not reword questions after they are
-// sealed: the answers would count as answers to the original words (see [gosdk.Protect]).
-// A handler works the same for clients of all protocol revisions.
+// the call asks it again. If the handler had read the old answer before it asked other
+// questions, the call asks these again too. Middleware must not reword questions after
+// they are sealed: the answers would count as answers to the original words (see
+// [gosdk.Protect]). A handler works the same for clients of all protocol revisions.
 //
 // The SDK decodes answers before this package gets them. The decoding changes lone
 // surrogates, and whole numbers beyond 2⁵³.

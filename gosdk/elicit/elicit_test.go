@@ -268,7 +268,7 @@ func TestAnAnswerThatDoesNotFit(t *testing.T) {
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "age"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
 		if misfit := new(elicit.MisfitError); errors.As(err, &misfit) {
-			return result{"swallowed"}, nil // the call fails all the same
+			return result{"swallowed"}, nil // the call fails, whatever the handler returns
 		}
 		return result{fmt.Sprint(v.Years)}, err
 	})
@@ -301,7 +301,7 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 		t.Fatal(got)
 	}
 	// An earlier release may have recorded an answer that this release cannot read. The
-	// function reseal makes such a state.
+	// function reseal puts such an answer into the state.
 	broken := reseal(t, s, "t", second.RequestState, func(state map[string]any) {
 		state["a"].(map[string]any)["s"].(map[string]any)["c"] = "not a sample"
 	})

@@ -152,10 +152,10 @@ func (f *form) copySchema() (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// plainForms and optionForms map each reflect.Type to a []*form. In plainForms, the
-// slice has the type's form without options. In optionForms, it has the last few forms
-// of the type with options. A handler may compute options from what a client sends, so
-// the number and the size of the forms with options are limited.
+// plainForms and optionForms map each reflect.Type to a []*form. A slice in plainForms
+// has one form, which has no options. A slice in optionForms has the forms with options
+// that were built last. A handler may compute options from what a client sends, so the
+// number and the size of the forms with options are limited.
 var plainForms, optionForms sync.Map
 
 const (

@@ -142,8 +142,8 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 	}
 }
 
-// TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the values of
-// its own call. Each call puts another value into the same slice.
+// TestAChoiceIsAmongTheValuesOfItsOwnQuestion checks that an answer must be one of the choices
+// of its own question. All questions use one slice, and the test changes the slice between calls.
 func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 	s := newService(t, nil)
 	values := []string{"", "other"}

@@ -14,9 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// FuzzAnswers feeds a handler arbitrary states, sealed as somebody with the keys
-// could seal them, and arbitrary answers. Nothing panics, and an answer reaches
-// the handler only if the state says that its question was asked.
+// FuzzAnswers seals arbitrary states with the server's keys, and sends them to a handler
+// with arbitrary answers. Nothing panics, and an answer reaches the handler only if the
+// state says that its question was asked.
 func FuzzAnswers(f *testing.F) {
 	quiet := slog.New(slog.DiscardHandler)
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: quiet})
@@ -25,7 +25,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	protected := gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
-	var reached []string // the keys of the answers that the handler got; after "form" comes the value of that answer
+	var reached []string // the keys of the answers that the handler got; the key "form" is followed by the value of its answer
 	elicit.AddTool(protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		form := elicit.Form[value](ask, "form", "?")
 		sample := elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 1})

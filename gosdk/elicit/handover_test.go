@@ -49,7 +49,7 @@ func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
 }
 
 // TestAPendingResultThatIsDroppedFailsTheCall checks that the client does not get the result of a
-// handler that drops a Pending, for two tools and a prompt.
+// handler that drops a Pending. The handlers are those of two tools and a prompt.
 func TestAPendingResultThatIsDroppedFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		s := newService(t, nil)
@@ -184,7 +184,7 @@ func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 		if got := strings.Join(bought, ", "); strings.Contains(got, "car for 1") || version == revision2026 && (got != "" || !strings.Contains(b.String(), "a request other than")) {
 			t.Errorf("bought %s\n%s", got, b)
 		}
-		bought = nil // now call the tool buy directly, behind the same middleware
+		bought = nil // now the client calls "buy" itself, and the middleware lets the call through
 		if result, err := call(t, session, &mcp.CallToolParams{Name: "buy", Arguments: map[string]any{"dir": "pen"}}); err != nil || result.IsError || strings.Join(bought, ", ") != "pen for 1" {
 			t.Errorf("%+v, %v, bought %q", result, err, bought)
 		}

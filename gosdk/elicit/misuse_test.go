@@ -261,7 +261,7 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 }
 
 // TestAQuestionThatSendingMiddlewareAnswersIsAsked checks that a question counts as asked even if
-// sending middleware answers it and an older client never sees it.
+// an older client never sees it, because middleware added with AddSendingMiddleware answers it.
 func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

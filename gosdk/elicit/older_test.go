@@ -501,8 +501,8 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 }
 
 // TestAnAttemptThatWasGivenUpMayGoOn checks that a handler may still run for a round that is over.
-// In each round, inner middleware returns the result of one run. It leaves a second run to a
-// goroutine, which starts that run in the next round.
+// Inner middleware runs the handler twice for each round, and returns the result of the first run.
+// The second run starts in a goroutine, and only after that round is over.
 func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		var late sync.WaitGroup

@@ -62,7 +62,7 @@ type shop struct {
 	*user
 	handler   func(*elicit.Asker) (string, error)
 	words     string // the words of the question "which"
-	changesAt string // the words change when the user answers the question with this message; "" for never
+	changesAt string // the question whose answer changes the words; "" if they never change
 	actions   map[string]string
 	computed  int
 }
@@ -121,8 +121,8 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// All three are asked again even if one of the rounds in between did not ask the
-		// first question.
+		// All three questions are asked again when the words of the first one change, even if an
+		// earlier round did not ask the first one.
 		s = &shop{changesAt: "Really?"}
 		runs := 0
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -343,7 +343,7 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 				return "", err
 			}
 			sure := ask(a, "Sure?")
-			if s.words == "Which?" { // later runs ask Sure? too, but do not read the answer
+			if s.words == "Which?" { // after the words have changed, the answer to "Sure?" is never read
 				return read(func() *elicit.Answer[value] { return ask(a, "Why?") }, func() *elicit.Answer[value] { return sure })
 			}
 			return "deleted", nil
@@ -354,10 +354,10 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 	})
 }
 
-// TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler first
-// reads an answer, and then asks a question whose new words drop that answer. This happens if the
-// handler asks in another order than before. A client may choose the order, for example by its
-// locale.
+// TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler reads
+// an answer that is dropped later in the same round. The handler asks in another order than before:
+// first "amount", and then the other question, with new words. This drops the answer to "amount". A
+// client may choose the order, for example by its locale.
 func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for _, once := range []bool{false, true} {
@@ -408,7 +408,7 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 			t.Errorf("%s; asked %q; the log: %s", got, messages, s.book)
 		}
 
-		// Sure? is asked again even if nobody reads the answer to the question with the new words.
+		// The question "Sure?" is asked again even if nobody reads the answer to the reworded question.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -420,8 +420,8 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
-		// The call fails if the answer is read before it is dropped. The question Really? depends
-		// on that answer, and is not sent.
+		// The call fails if the handler reads the answer to "Sure?" before this answer is dropped. The
+		// question "Really?" depends on this answer, and is not sent.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
@@ -439,8 +439,8 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 }
 
 // TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges checks that an answer may be
-// dropped in every round because another question changes: its own question does not count as
-// reworded.
+// dropped in every round, each time because another question has changed. The question of the
+// dropped answer does not count as reworded.
 func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{actions: map[string]string{"Sure?": "decline"}}
@@ -462,7 +462,7 @@ type program struct {
 	words  map[string]int    // how often the words of each question changed
 	knew   map[string]string // what this run knew when it made each question
 	sent   map[string]string // what was known to the run that sent each question
-	faults []string          // the answers and values that this run must not have used
+	faults []string          // one text for each answer or value that this run used wrongly
 }
 
 type step struct{ do, key string }
@@ -521,8 +521,9 @@ func (p *program) handle(_ context.Context, a *elicit.Asker, _ args) (result, er
 }
 
 // TestWhatARunUsesGoesTogether runs random handlers, whose questions change and whose answers may
-// come late. Each answer and each value that a run uses must come from a run that knew the same at
-// that point.
+// come late. If a run uses an answer, the run that sent the question must have read the same answers
+// before that question. If a run uses a value, the run that computed the value must have read the
+// same answers before.
 func TestWhatARunUsesGoesTogether(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(400) {

@@ -118,7 +118,8 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 
 // TestAHandlerThatAsksWithinIsNotRunTwice checks that a call fails if inner middleware runs its
 // handler twice and drops the first result. What the dropped run asked, or did wrong, must not
-// count in the second run. For older clients, such runs are separate.
+// count in the second run. The test has no older client: if the first run asks such a client, the
+// SDK gets the answer at once, and the second run then starts anew.
 func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask func(ask *elicit.Asker, run *int) error

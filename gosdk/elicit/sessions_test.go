@@ -23,8 +23,9 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// TestSessionsOfManyUsersNeverMix runs older clients that call at the same time. Strangers try to
-// answer their questions first. Some clients break off, cancel their call or end their session.
+// TestSessionsOfManyUsersNeverMix runs older clients that call at the same time. Before a client
+// answers a question, strangers try to answer it. Some clients break off, cancel their call or end
+// their session.
 // Every handler must see only the answers of its own call, every undisturbed call must complete,
 // and no session may be left over.
 func TestSessionsOfManyUsersNeverMix(t *testing.T) {

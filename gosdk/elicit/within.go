@@ -27,11 +27,11 @@ import (
 // result.
 //
 // A handler may call Within several times, one after the other. The questions of all
-// these calls must have different keys, and so must their values of [Once]. Within fails
-// if an earlier call of Within has used the same key. For the same reason, inner
-// middleware must not run such a handler twice. Pass the request that the handler got, or
-// a copy of it. The state of the result is for this package only: the handler must
-// neither read nor write it.
+// these calls must have different keys. Their values of [Once] must have different keys
+// too. Within fails if an earlier call of Within has used the same key. For the same
+// reason, inner middleware must not run such a handler twice. Pass the request that the
+// handler got, or a copy of it. The state of the result is for this package only: the
+// handler must neither read nor write it.
 //
 // Within works in every call that came through the middleware of package gosdk. In any
 // other call it fails, and the log says why.

@@ -151,7 +151,8 @@ func TestAskingWithinIsRefusedWhereNothingIsSealed(t *testing.T) {
 		return nil, err
 	}
 	unprotected.AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, handler)
-	// The protected server calls the unprotected one with the context of its own call.
+	// The tool "outer" of the protected server calls the unprotected server with the context that
+	// "outer" got.
 	s.Server().AddTool(&mcp.Tool{Name: "outer", InputSchema: anyObject}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return connectWith(ctx, t, unprotected).CallTool(ctx, &mcp.CallToolParams{Name: "t"})
 	})

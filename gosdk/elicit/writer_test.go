@@ -43,7 +43,7 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 	forged := recorded(t, s, session)
 
-	// The other tool even asks the very question that elicit asks.
+	// The server "other" has a tool that sends the same question as elicit, with the forged state.
 	question := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "x")).InputRequests["b"]
 	server := mcp.NewServer(&mcp.Implementation{Name: "other", Version: "1"}, nil)
 	server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -161,8 +161,8 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		}
 	}
 	none := func(*mcpseal.Config) {}
-	// The function around makes a protected server with a hole. Middleware in front of the boundary
-	// calls the function tool, which changes the params so that an attack gets through.
+	// around returns a function that makes a protected server with a hole. In front of the boundary,
+	// middleware passes the params to tool. This function changes them so that an attack gets through.
 	around := func(tool func(*mcp.CallToolParamsRaw)) func(testing.TB) *mcp.Server {
 		return func(t testing.TB) *mcp.Server {
 			server := protected(none, nil)(t)
@@ -255,7 +255,8 @@ func TestEveryMethodIsAttacked(t *testing.T) {
 	}
 }
 
-// TestALaterRoundIsAttacked attacks both rounds of a tool of package elicit that asks twice.
+// TestALaterRoundIsAttacked uses a tool of package elicit. The tool asks twice, and the test attacks
+// both rounds.
 func TestALaterRoundIsAttacked(t *testing.T) {
 	type confirm struct {
 		OK bool `json:"ok"`

@@ -214,7 +214,7 @@ func TestRefusedTexts(t *testing.T) {
 }
 
 // TestTextsWithOneDigestAreReadAsOne shuffles members whose names are alike. If two orders have the
-// same digest, encoding/json must read the same values from them, because most handlers use it.
+// same digest, encoding/json must read the same values from them. Most handlers use encoding/json.
 func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	names := []string{"to", "To", "TO", "amount", "Amount", "tas\u212a", "Task", "task", "ta\u017fk", "x", "y1"}

@@ -188,7 +188,7 @@ func (p *referenceParser) escapeTail() (uint16, bool) {
 	if len(p.rest) < 4 {
 		return 0, false
 	}
-	// ParseUint takes no sign, and no underscore in an explicit base.
+	// In base 16, ParseUint accepts only hexadecimal digits.
 	unit, err := strconv.ParseUint(p.rest[:4], 16, 16)
 	if err != nil {
 		return 0, false

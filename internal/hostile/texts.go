@@ -104,8 +104,8 @@ func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len
 // [jsonorder.Object.Alike].
 const letters = "!#$%&'()*,./123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`{|}~"
 
-// names returns the n shortest names that consist of characters of the constant letters. The
-// names are sorted.
+// names returns the n shortest names that use only the characters in [letters]. The names are
+// sorted.
 func names(n int) []string {
 	list := make([]string, 1, max(n, 1)) // the first name is empty
 	for i := 0; len(list) < n; i++ {

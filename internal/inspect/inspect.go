@@ -35,7 +35,7 @@ type Cursor struct {
 	Number          int64
 	Position        []byte
 	User            bool // true if only one user may use the cursor
-	Everybody       bool // true if everybody may use the cursor; if User and Everybody are both false, only callers without a user may
+	Everybody       bool // true if everybody may use the cursor; if User and Everybody are both false, only callers without a user may use it
 
 	// BoundTo returns why the cursor is not for the request b, or "" if it is.
 	BoundTo func(b Binding) (reason string, err error)

@@ -156,9 +156,9 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides compares the other fields of a struct that embeds a type with its own JSON methods.
-// The struct inherits these methods, and they do not write the other fields. The arguments and
-// the result are the same as in the function compare.
+// besides takes a struct that embeds a type with its own JSON methods, and compares the fields
+// outside the embedded type. If the struct inherits the methods, they do not write these fields.
+// The arguments and the result are the same as in the function compare.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hiddenField := false, ""
@@ -182,8 +182,8 @@ func besides(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	// If carried is true, another field came back. So the struct did not inherit its methods: it
-	// has methods of its own, and they leave hiddenField out on purpose.
+	// If carried is true, hiddenField is not lost. A field outside the embedded type came back, so
+	// the struct has its own JSON methods, and they leave hiddenField out on purpose.
 	if hiddenField != "" && !carried {
 		return []string{hiddenField, beside}
 	}

@@ -29,7 +29,7 @@ type Other struct{ Name string }
 
 type unexported struct{ Seen int }
 
-// cached has its own JSON methods, which leave out the field cache.
+// cached has its own JSON methods. They write only the field called id.
 type cached struct {
 	id    int
 	cache []string
@@ -92,8 +92,8 @@ func of(t *testing.T, value any) string {
 }
 
 // TestAPointersMethodsCountWhereTheyAreCalled checks values that were written through a pointer.
-// Then encoding/json calls the methods of the pointer type, so the function Of must take them into
-// account.
+// For such a value, encoding/json calls the methods of the pointer type. So jsonloss.Of must take
+// these methods into account.
 func TestAPointersMethodsCountWhereTheyAreCalled(t *testing.T) {
 	for _, pointer := range []any{&onPointer{7, 0}, big.NewInt(7), &struct{ K onPointer }{onPointer{7, 0}}, &[1]onPointer{{7, 0}}, new(onPointer), &onPointer{0, 5}} {
 		text, _ := json.Marshal(pointer)
@@ -382,7 +382,7 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatJSONCarriesPasses tries values of common types that JSON carries whole.
+// TestWhatJSONCarriesPasses tries values of common types. jsonloss.Of must find no loss in them.
 func TestWhatJSONCarriesPasses(t *testing.T) {
 	now := time.Now()
 	address := netip.MustParseAddr("::1")
@@ -483,7 +483,7 @@ type (
 	redactedMap   map[string]string
 	redactedFlag  bool
 	lowHigh       int
-	behind        int // has its method on the pointer type
+	behind        int // its method has a pointer receiver
 	faithful      string
 	nothing       int
 )
@@ -501,7 +501,7 @@ func (f faithful) MarshalText() ([]byte, error)    { return []byte(f), nil }
 // themselves, but none to read themselves. What they write would come back as another value.
 func TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField(t *testing.T) {
 	low := behind(3)
-	for name, values := range map[string][2]any{ // in a field, and in an any
+	for name, values := range map[string][2]any{ // each value twice: in a field or element of its own type, then in an any
 		"a string":         {struct{ A redacted }{"x"}, struct{ A any }{redacted("x")}},
 		"a list":           {struct{ A redactedBytes }{redactedBytes{"x"}}, struct{ A any }{redactedBytes{"x"}}},
 		"a map":            {struct{ A redactedMap }{redactedMap{"x": "y"}}, map[string]any{"a": redactedMap{"x": "y"}}},

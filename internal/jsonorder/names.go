@@ -22,10 +22,10 @@ const (
 
 func isLast(piece uint64) bool { return byte(piece) != notLast }
 
-// piece returns the piece of a name that starts at a position in the text, and the position
-// of the next piece. A piece always starts with a whole character. If its last character
-// fits only in part, the next piece starts with that character again. So pieces are the same
-// whether or not the name is written with escapes.
+// piece returns one piece of a name, and the position of the next piece. The parameter at is
+// the position in the text at which the piece starts. A piece always starts with a whole
+// character. If only some bytes of a character fit at the end of a piece, the next piece starts
+// with the whole character again. So a name has the same pieces with and without escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
 		v := binary.BigEndian.Uint64(r.text[at:])
@@ -110,10 +110,10 @@ func (r *Reader) keysFor(o *Object) []key {
 	return r.keys[:o.Len]
 }
 
-// sortKeys sorts the given members by their names, and returns them. It reads each name only
-// from member.next on (see the type key): what comes before must be the same in all names. If
-// several members have the same name, it keeps only the last one, or it returns nil if the
-// Reader refuses such members.
+// sortKeys sorts the given members by their names, and returns them. It skips the start of
+// each name, up to the position member.next (see the type key). This start must be the same in
+// all names. If several members have the same name, sortKeys keeps only the last one. If
+// the Reader refuses such members, sortKeys returns nil.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {

@@ -392,7 +392,7 @@ func (r *Reader) endObject(o *Object) {
 	note := uint32(o.Len)
 	if o.mayBeAlike && !r.anyNames && r.hasAlike(o) {
 		if !o.inOrder && len(r.sort(o)) == 0 {
-			return // two names are equal, so sort has refused the text
+			return // two names are equal, so the method sort has refused the text
 		}
 		if !r.alikeNames {
 			r.fail("an object with two names that differ only in upper and lower case, or that are the same number")

@@ -189,8 +189,8 @@ func (s *scanner[T]) str() form {
 	return broken
 }
 
-// escape reads one escape, or two that make a surrogate pair. It returns the form of a string
-// with such an escape: escaped or lone, or broken if the escape is not valid.
+// escape reads one escape, or the two escapes of a surrogate pair. It returns the constant
+// broken if the escape is not valid, lone if it is half a surrogate pair, and escaped otherwise.
 func (s *scanner[T]) escape() form {
 	if s.pos+1 < len(s.text) {
 		switch s.text[s.pos+1] {

@@ -21,9 +21,9 @@ type Stream struct {
 	// Buf is the buffer to which the caller appends the bytes. Call [Stream.Settle] after
 	// each value.
 	Buf []byte
-	// Lost is true if the first reading has found that the stream does not fit in one chunk,
-	// so a second reading must follow. Until then nothing that is written is used, so the
-	// caller need not write anything.
+	// Lost is true if the first reading has found that the stream does not fit in one chunk.
+	// Then the text must be read a second time. For the rest of the first reading, the caller
+	// need not write anything, because what it writes is discarded.
 	Lost bool
 	// Whole, if true, makes Buf keep the whole stream. It is for tests.
 	Whole bool

@@ -20,10 +20,12 @@ type Arguments struct{ jsonorder.Reader }
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
 // SumArguments calls the function rewrite, which writes a request's arguments in another
-// form, and returns the SHA-256 of what the function wrote. SumArguments refuses what the
-// native digest refuses, such as two members of the same name. A peer may keep only the last
-// of such members, but encoding/json merges them. An empty text means {}. An error is the client's
-// fault, and is an *argdigest.Error.
+// form, and returns the SHA-256 of what the function wrote. An empty text means {}. An error
+// is the client's fault, and is an *argdigest.Error.
+//
+// SumArguments refuses what the native digest refuses, such as two members of the same name.
+// A peer may read only the last of these members, but a handler that uses encoding/json gets both
+// merged. SumArguments also refuses objects with alike names: see [jsonorder.Object.Alike].
 //
 // SumArguments needs no more memory than the native digest. It may call rewrite twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {

@@ -127,7 +127,7 @@ func TestAppendFloat(t *testing.T) {
 // FuzzParse compares ReadMembers and RewriteArguments with encoding/json.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0.5e+3,true,false,null,"\ud83d\ude00\ud800"]}`, `"é`, `[01]`, `{"a" :1,}`, "\"\x01\"", `[1.]`, `NaN`, ` {} `,
-		`{"b":{"\ud800":1,"b":[{"d":1,"c":2}]},"a":"\u0061","\u0061":0}`} {
+		`{"b":{"\ud800":1,"b":[{"d":1,"c":2}]},"a":"\u0061","\u0061":0}`, `{"a":1,"A":2}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -158,9 +158,12 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q becomes %q, then %q", text, once, got[len(long):])
 			}
 		}
-		// SumArguments refuses exactly what the native digest refuses.
+		// SumArguments refuses what the native digest refuses, and alike names.
 		_, native := argdigest.Sum([]byte(text))
 		sum, err := SumArguments([]byte(text), plainly)
+		if err != nil && strings.Contains(err.Error(), "two names that differ only in upper and lower case") {
+			return
+		}
 		if (err == nil) != (native == nil) || err == nil && sum != sha256.Sum256(once) {
 			t.Fatalf("%q: %x, %v; the native digest: %v", text, sum, err, native)
 		}
@@ -206,7 +209,7 @@ func checkMembers(t *testing.T, text string) {
 }
 
 // mayHaveLongNumber returns true if a text may have a number that is refused for its length. It
-// returns true for every text with a letter e, because an exponent may begin with it.
+// returns true for every text with the letter e or E, because the letter may begin an exponent.
 func mayHaveLongNumber(text string) bool {
 	return strings.ContainsAny(text, "eE") || len(text) > 800 && strings.Contains(text, ".")
 }

@@ -135,9 +135,10 @@ func TestRepairNamesTheCommand(t *testing.T) {
 	}
 }
 
-// TestEndsOfSealingAreTheEarliest compares the results with the definition. A key stops sealing when
-// the next key begins to seal. The key stops earlier if a revoked key began to seal in between, and
-// was not yet revoked when the next key began. Of several such revoked keys, the first one counts.
+// TestEndsOfSealingAreTheEarliest compares the results with the definition. Usually a key K stops
+// sealing when the next key N begins to seal. But a revoked key R may have begun to seal after K and
+// before N. If R was not revoked before N began, K stopped when R began. If there are several such
+// revoked keys, the first one counts.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -122,9 +122,9 @@ func TestFileOfAnotherUserIsExposed(t *testing.T) {
 	}
 }
 
-// TestMountedSecretIsNotExposed makes files as Kubernetes mounts a secret. The link named keys leads
-// to ..data/keys, and the link named ..data leads to a folder. Both links are in a sticky folder
-// that everybody can write to.
+// TestMountedSecretIsNotExposed makes files as Kubernetes mounts a secret: "keys" is a link to
+// "..data/keys", and "..data" is a link to a folder. Both links are in a sticky folder that
+// everybody can write to.
 func TestMountedSecretIsNotExposed(t *testing.T) {
 	dir := filepath.Dir(inFolder(t, 0o777|os.ModeSticky))
 	must(t, os.Remove(filepath.Join(dir, "keys")))

@@ -31,7 +31,7 @@ type Document struct {
 type line struct {
 	key     *Key
 	revoked *Revocation
-	setting string // the name of the setting, lifetime or skew; "" if the line is not a setting
+	setting string // "lifetime" or "skew", or "" if the line is not a setting
 	value   time.Duration
 	comment string
 }

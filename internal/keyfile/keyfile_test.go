@@ -159,8 +159,9 @@ func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 
 func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 
-// TestRevokedKeysStillEndedTheOnesBefore revokes the successor of a key. If a third key already
-// seals at that time, the first key need not open tokens for longer than before.
+// TestRevokedKeysStillEndedTheOnesBefore revokes one of three keys. The first key stopped sealing
+// when the second key began to seal. A revocation of the second key does not change that if the
+// third key already seals.
 func TestRevokedKeysStillEndedTheOnesBefore(t *testing.T) {
 	for _, c := range []struct {
 		name      string

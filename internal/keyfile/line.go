@@ -137,8 +137,8 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.checkSecret(k.Secret.key)
 }
 
-// checkSecret returns an error if the file has the secret of another key in the line of k. The
-// parameter key was made from the secret in the file.
+// checkSecret returns an error if the secret in the line of k belongs to another key. The
+// parameter key was made from that secret.
 func (k *Key) checkSecret(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

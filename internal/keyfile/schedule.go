@@ -19,8 +19,8 @@ type Room struct {
 }
 
 // Span returns how long a key must open tokens after its successor began to seal: one TTL
-// and two skews. A replica whose clock is behind seals with the old key for one skew longer,
-// and a replica whose clock is ahead must still open that last token.
+// and two skews. A replica seals with the old key for one skew longer if its clock is behind.
+// Another replica must still open the last token of the old key, even if its own clock is ahead.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
 // The defaults of LongestTTL and Skew in keys.Options.
@@ -86,8 +86,8 @@ func (e *TooShort) Error() string {
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 
-// Repair returns the command that makes the keys in the file at path open tokens for long
-// enough.
+// Repair returns the command that repairs the file at path, so that its keys open tokens for
+// long enough.
 func (e *TooShort) Repair(path string) string {
 	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
@@ -117,11 +117,13 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing says for each key of s except the last when it stops sealing, and which key
-// seals from then on. Usually that is the next key in s. But s has no revoked keys. A
-// revoked key R may have begun to seal after a key K of s, and before the key N that follows
-// K in s. If R was not yet revoked when N began to seal, then K stopped sealing when R began,
-// and the result for K names R. If R was revoked earlier, K sealed again until N began.
+// endsOfSealing returns when each key of s stops sealing, and which key seals from then on. It
+// returns nothing for the last key. Usually a key K seals until the next key N of s begins. But s
+// does not contain revoked keys, and a revoked key R may have begun to seal between K and N:
+//   - If R was not yet revoked when N began, then K stopped when R began. The result for K
+//     names R.
+//   - If R was revoked before N began, then K sealed again until N began. The result for K
+//     names N.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })

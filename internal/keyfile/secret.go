@@ -16,7 +16,7 @@ import (
 const MaxWrapped = 8 << 10
 
 // Secret is the secret of a key, encrypted or not. Printing it reveals nothing: a
-// mcpseal.Key prints without its secret, and the field wrapped is encrypted.
+// mcpseal.Key prints without its secret, and the bytes in wrapped are encrypted.
 type Secret struct {
 	key     mcpseal.Key
 	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted

@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// On these systems the standard library supports neither locks nor owners of files. If two
-// commands change a file at the same time, a command notices this only if the text of the
-// file changed after the command had read it.
+// On these systems this package neither locks a file nor knows its owner. So two commands can
+// change the same file at the same time. Update reads the file a second time, shortly before it
+// replaces the file. It notices only a change between the two reads.
 
 const (
 	locksWork = false

@@ -10,9 +10,8 @@ import (
 const fileMode = 0o600
 
 // modeLike returns the mode of a new file that replaces an old file. The owner may read and
-// write the new file. The group may read it if the old file was readable for the group and
-// not for everybody. Nobody else may read it. If the parameter old is nil, there is no old
-// file.
+// write the new file. The group may read it only if the old file was readable by the group, but
+// not by others. Others may never read it. The parameter old is nil if there is no old file.
 func modeLike(old os.FileInfo) os.FileMode {
 	if old != nil && old.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
@@ -59,8 +58,8 @@ func syncFolder(folder *os.File) error {
 
 func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
 
-// LeftBehind returns the temporary files that commands made to replace the file at path.
-// These commands were killed, or are still running.
+// LeftBehind returns the temporary files beside the file at path. They belong to commands that
+// were killed or are still running.
 func LeftBehind(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -49,10 +49,10 @@ func Create(path string, d *Document) error {
 	return syncFolder(folder)
 }
 
-// Update applies the function change to the document in the file and replaces the file with
-// the result, completely or not at all. Updates of the same file wait for each other. If
+// Update calls the function change with the document in the file. Then it replaces the file
+// with the result, completely or not at all. Updates of the same file wait for each other. If
 // something else changes the file at the same time, Update returns an error. oldMode is the
-// mode of the file before the change, and newMode the mode after it.
+// mode of the file before the update, and newMode is the mode after it.
 func Update(path string, change func(*Document) error) (oldMode, newMode os.FileMode, err error) {
 	// If path is a link, it stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)

@@ -40,8 +40,9 @@ const (
 	MaxSpan    = 1<<40 - 1
 )
 
-// PutInstant also sets the two bytes before its field to zero, and PutSpan the three bytes
-// before its field. So the caller must write these bytes later.
+// PutInstant and PutSpan write eight bytes, but their fields are shorter. So PutInstant also
+// overwrites the two bytes before the field, and PutSpan overwrites three. The caller must write
+// those bytes after the call.
 
 // PutInstant writes an instant as six bytes at an offset.
 func PutInstant(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+6-8:], uint64(t)) }

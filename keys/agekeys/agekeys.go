@@ -132,8 +132,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. In a file of keys, write secret=age:
-// followed by the base64 of the result. The command `mcpseal keys new --recipient`
+// Wrap encrypts the text of a key for the recipients. To put the result into a file of keys,
+// encode it in base64 and write it after "secret=age:". The command `mcpseal keys new --recipient`
 // encrypts a new key and writes it to a file. Use Wrap if your own program writes the
 // file.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {

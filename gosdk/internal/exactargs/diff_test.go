@@ -59,7 +59,7 @@ func FuzzTheHandlerGetsWhatTheCursorIsBoundTo(f *testing.F) {
 		}
 		var theirs diffIn
 		decoder := json.NewDecoder(bytes.NewReader(bound))
-		decoder.UseNumber() // otherwise it would round the numbers in an any
+		decoder.UseNumber() // otherwise Decode would round the numbers in values of type any
 		if err := decoder.Decode(&theirs); err != nil {
 			t.Fatalf("%q is bound as %s: %v", text, bound, err)
 		}

@@ -47,7 +47,7 @@ func isDescribed(t reflect.Type) bool {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		switch t {
 		case reflect.TypeFor[time.Time](), reflect.TypeFor[slog.Level]():
-			return false // jsonschema describes these two types correctly, so there is no need to look into them
+			return false // jsonschema describes time.Time and slog.Level correctly, so there is no need to look into them
 		}
 		own := reflect.PointerTo(t)
 		isBytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8

@@ -285,7 +285,7 @@ func FuzzPagedArguments(f *testing.F) {
 			}
 		}
 		checkRules(t, text, got)
-		for _, raw := range in.Or { // a handler may read it with encoding/json, which ignores the case of names
+		for _, raw := range in.Or { // a handler may decode raw with encoding/json, which ignores the case of names
 			var inner struct {
 				fuzzFilter
 				ID json.Number `json:"id"`
@@ -313,10 +313,10 @@ func FuzzPagedArguments(f *testing.F) {
 	})
 }
 
-// oracle decodes a JSON text, with every number as a *big.Rat. It fails the test if the Reader
-// should have refused the text, because of one of its numbers, or because an object has a name
-// twice. For a number with very many digits or a large exponent, it returns the nearest double,
-// because the exact number would be vast.
+// oracle decodes a JSON text, with every number as a *big.Rat. It fails the test if the text
+// has a number that the Reader should have refused, or an object with two members of the same name.
+// A number with very many digits or a large exponent becomes the nearest double, because the exact
+// number would be vast.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()

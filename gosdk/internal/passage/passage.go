@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -53,12 +55,12 @@ type Call struct {
 	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of the owed Pending
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 	waits  bool                // true if, in the last run, the function passed to Within tried to read an answer that has not arrived yet
-	lacks  string              // why the handler must return an error: it lacks an answer that it asked for; "" if it need not return an error
+	lacks  string              // why the handler must return an error; "" if it need not
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
-	within    any        // the asker for the run in withinOf; nil if there is none yet
+	within    any        // the asker of the run that withinOf identifies; nil if there is none yet
 	withinOf  withinRun  // zero before the first call of Within
 }
 
@@ -91,6 +93,18 @@ func (c *Call) Value(k any) any {
 	}
 	return c.Context.Value(k)
 }
+
+// String returns the name of the type, so that a printed context does not show the state.
+func (c *Call) String() string { return "passage.Call" }
+
+// Format writes what String returns, whatever the verb is.
+func (c *Call) Format(s fmt.State, _ rune) { io.WriteString(s, c.String()) }
+
+// LogValue returns what String returns.
+func (c *Call) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalText returns what String returns, so that encoding/json does not show the state either.
+func (c *Call) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // From returns the call that a context belongs to, or nil if there is none.
 func From(ctx context.Context) *Call {
@@ -212,9 +226,9 @@ func (c *Call) Fail() bool {
 	return !before
 }
 
-// Lack stores the reason why Within returned an error that the handler must not
-// swallow: if the handler returns a result, it may have acted without an answer or
-// against one. Only the first reason is kept.
+// Lack stores the reason why Within returned an error that the handler must return. If
+// the handler returns a result instead, it may have acted without an answer, or although
+// the user refused. Only the first reason is kept.
 func (c *Call) Lack(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,7 +323,7 @@ func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMa
 	return in.state, in.answers, true
 }
 
-// matches reports whether a request calls the same target with the same arguments.
+// matches reports whether a request calls the input's target with the input's arguments.
 func (in *input) matches(req mcp.Request) bool {
 	target, arguments, promptArgs := targetOf(req)
 	return in.target == target && sameValue(in.arguments, arguments) && maps.Equal(in.promptArgs, promptArgs)

@@ -1,6 +1,6 @@
 // Package whole finds a nil where the SDK expects a value. The SDK reads JSON's null as
-// nil. If it had to write a nil in a question or a result, it would panic, and nothing
-// would recover.
+// nil. If the SDK had to write a nil in a question or a result, it would panic, and
+// nothing would recover from the panic.
 package whole
 
 import (

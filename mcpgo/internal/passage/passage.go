@@ -4,6 +4,9 @@ package passage
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -28,6 +31,18 @@ func (c *Call) Value(k any) any {
 	}
 	return c.Context.Value(k)
 }
+
+// String returns the name of the type, so that a printed context does not show the state.
+func (c *Call) String() string { return "passage.Call" }
+
+// Format writes what String returns, whatever the verb is.
+func (c *Call) Format(s fmt.State, _ rune) { io.WriteString(s, c.String()) }
+
+// LogValue returns what String returns.
+func (c *Call) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalText returns what String returns, so that encoding/json does not show the state either.
+func (c *Call) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // From returns the call that a context belongs to, or nil if the call has passed no boundary.
 func From(ctx context.Context) *Call {

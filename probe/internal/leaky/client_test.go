@@ -16,7 +16,7 @@ const (
 	replied = `{"reply":{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"m","stopReason":"endTurn"}}`
 )
 
-// message is a request that a test writes by hand. The zero value calls deploy.
+// message is a request that a test writes by hand. The zero value calls the tool deploy.
 type message struct {
 	method     string // "" means tools/call
 	name       string // "" means deploy

@@ -13,8 +13,8 @@ import (
 // attack is an attack on a server. It returns true if it got through.
 type attack func(t *testing.T, s *Server) bool
 
-// The function with makes an attack that begins an honest call of deploy, edits the retry with the
-// function change, and sends it. The attack got through if the server answers with the given text.
+// with(says, change) returns an attack. The attack begins an honest call of deploy, calls change to
+// edit the retry, and sends the retry. It got through if the server answers with the given text.
 func with(says string, change func(m *message)) attack {
 	return func(t *testing.T, s *Server) bool {
 		m := message{answers: yes}
@@ -33,8 +33,8 @@ func text(change func(text string) string) attack {
 	return of("deployed staging", func(state string) string { return quote(change(unquote(state))) })
 }
 
-// The function from makes an attack that sends one message, and then another one with the state
-// that the server returned. The attack got through if the server answers with the given text.
+// from(first, then, says) returns an attack. The attack sends one message, and then another one with
+// the state that the server returned. It got through if the server answers with the given text.
 func from(first, then message, says string) attack {
 	return func(t *testing.T, s *Server) bool {
 		then := then
@@ -223,7 +223,7 @@ var attacks = map[string][]attack{
 		m := message{state: message{}.begin(t, s), answers: yes}
 		var paused, passed atomic.Int32
 		both := make(chan struct{})
-		s.pause = func() { // so that a use is recorded only after both handlers ran
+		s.pause = func() { // no use is recorded before two handlers have run
 			if paused.Add(1) == 2 {
 				close(both)
 			}
@@ -331,7 +331,7 @@ func TestTheSoundServerStopsEveryAttack(t *testing.T) {
 // One hole can let the attacks of other holes through too. For each hole, this map names those
 // other holes.
 var also = map[string][]string{
-	"stripping":         {"case-blind"}, // a state with a misspelt name counts as no state
+	"stripping":         {"case-blind"}, // a member with a misspelt name is ignored, so the call has no state
 	"unbound-arguments": {"floats", "folded-arguments", "subset-arguments"},
 	"echo":              {"oracle"}, // refusals differ because they repeat different states
 	"plaintext": {"unsigned-prefix", "short-mac", "lenient-base64", "debug-state", "alg-none", "later-answers",

@@ -85,7 +85,7 @@ func (s *Server) expired(rec record) bool {
 }
 
 // spend records that a state was used, and returns a fault if it was used before. The caller
-// must call the function done after the handler has run.
+// must call the returned function after the handler has run.
 func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	done = func() {}
 	if rec.ID == "" || s.hole("reusable") { // a record without an id comes from a state that was not checked
@@ -178,7 +178,7 @@ func sum(text string) string {
 	return b64(digest[:])
 }
 
-// The type uses holds the states that were used, until they expire.
+// uses is the set of states that were used. It keeps a state at least until the state expires.
 type uses struct {
 	mu      sync.Mutex
 	records map[string]record

@@ -24,7 +24,7 @@ type call struct {
 	user         string
 	params       value
 	checked      *target // the target for which the server checks the state
-	run          *target // the target that the server runs; differs from checked only on a server that accepts duplicate members
+	run          *target // the target that the server runs; c.run == c.checked unless the server accepts duplicate members
 	state        value
 	digest       string            // the digest of the arguments that are checked
 	read         map[string]string // the arguments that the handler reads
@@ -37,8 +37,8 @@ type call struct {
 // id returns the name of the target in records.
 func (t *target) id() string { return t.method + " " + t.name }
 
-// trusted returns the record for a state that was not checked. With this record, an answer to
-// any question of the target counts.
+// trusted returns the record for a state that was not checked. The record lists all questions of the
+// target, so the server accepts an answer to any of them.
 func (t *target) trusted() record {
 	rec := record{Purpose: "state", Asked: map[string]string{}}
 	for _, q := range t.questions {

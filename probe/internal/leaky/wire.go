@@ -151,8 +151,9 @@ func (v value) hasNull() bool {
 		slices.ContainsFunc(v.members, func(m member) bool { return m.hasNull() })
 }
 
-// canonical returns the same text for v, in whatever way the client wrote v. The function number
-// converts the text of a number. The returned text has only the first of duplicate members.
+// canonical returns a text for v that does not depend on spaces, escapes or the order of members. It
+// calls the parameter number to convert the text of each number. If several members have the same
+// name, the returned text has only the first.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder
 	v.write(&b, number)
