@@ -79,8 +79,8 @@ func NewKey(secret []byte) (Key, error) {
 	return newKey(secret)
 }
 
-const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
-	"and mcpseal.GenerateKey makes them"
+const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -hex 32, " +
+	"openssl rand -base64 32 or mcpseal.GenerateKey"
 
 // leastVariety is the minimum number of different byte values in a secret. 32 random
 // bytes have about 30 different values; less than one in 10¹⁴ random secrets has

@@ -76,7 +76,7 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, mcpseal.Config{Keys: ring, Replay: store})
-		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same tokens, but has no store
+		free := newService(t, mcpseal.Config{Keys: ring}) // has no store, so it opens tokens without spending them
 		stricter := func(config mcpseal.Config) service {
 			config.Keys, config.Replay = ring, store
 			return newService(t, config)
@@ -212,7 +212,7 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 				request.Principal = c.principal
 			}
 			round, err := s.Open(c.ctx, request, token)
-			if c.want == "" { // Open may report the used token or the canceled context; neither is a failure of a part
+			if c.want == "" { // the reason may be ReasonReplayed or ReasonCanceled; Open logs both as warnings
 				if logged := s.book.last(t); err == nil || logged["level"] != "WARN" {
 					t.Errorf("%v, logged at %v", err, logged["level"])
 				}
@@ -273,7 +273,7 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // by now all callers have given up, but the store has not answered
 		}
-		close(answer) // the late answers end the goroutines; otherwise the bubble would not end
+		close(answer) // now the store answers, so all calls of Spend return and their goroutines end
 		synctest.Wait()
 		s.accept(t, deploy(), token)
 		if n := asked.Load(); n != most+1 {
@@ -352,8 +352,8 @@ func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
 }
 func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// TestAStoreThatMayBlockKeepsItsTimeout uses slow stores. None of them correctly says that it cannot
-// block, but some of them wrap a store that says so.
+// TestAStoreThatMayBlockKeepsItsTimeout uses slow stores. Each of them counts as a store that can
+// block, even if it has the method NonBlocking.
 func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
 	other := &promptStore{spend: slow, says: itself}
@@ -375,7 +375,7 @@ func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 				if took := time.Since(start); took != 2*time.Second {
 					t.Errorf("the rejection took %v", took)
 				}
-				time.Sleep(time.Hour) // until the late answer has ended its goroutine
+				time.Sleep(time.Hour) // by then Spend has returned, and the goroutine that called it has ended
 			})
 		})
 	}

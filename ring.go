@@ -88,12 +88,12 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 // KeySource returns the ring to use now. Its method Ring is called for every token, so a
 // source changes its keys by returning another ring. Ring must be fast and safe for
 // concurrent use, and must never return nil. Implement a KeySource if your keys change while
-// the process runs, and package keys cannot read them.
+// the process runs, and the type keys.File cannot read them.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the
 // longest lifetime of the boundary's tokens, and returns its error. In a source whose
 // keys expire, Outlast returns an error if a key would expire before the tokens that it
-// sealed. The package keys has implementations.
+// sealed. The type keys.File does that.
 type KeySource interface {
 	// Ring returns the keys to use for the next token. It must not wait for a file or a
 	// network.

@@ -124,7 +124,7 @@ func (c *ringCodec) Room(payload int) int {
 // KeyID returns the key id at the start of a text, even of a forged one, or "" if there is
 // none.
 func (c *ringCodec) KeyID(text string) string {
-	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four
+	const chars = 8 // eight characters of base64url hold six bytes, and the first four bytes are the id
 	if len(text) < chars {
 		return ""
 	}

@@ -26,7 +26,7 @@ func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCP
 func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	value, set := os.LookupEnv(name)
 	if !set && !isName(name) {
-		return nil, fmt.Errorf("keys: there is no environment variable of the name that was given, which has %d characters: give the name, not the value", len(name))
+		return nil, fmt.Errorf("keys: no environment variable has the given name (%d characters): give the name, not the value", len(name))
 	}
 	return ringOf(value, encoding, name)
 }

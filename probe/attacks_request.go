@@ -182,7 +182,7 @@ func (t *trial) recordUnknown(target Target, what string, sent exchange, before 
 		t.recordFinding(target, what, shown...)
 		return
 	}
-	t.inform(target, what+", which may be read by nobody", shown...)
+	t.inform(target, what+", which perhaps nothing on the server reads", shown...)
 }
 
 // changedArguments returns arguments that differ from the target's own, as members: the name

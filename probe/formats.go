@@ -219,7 +219,7 @@ func (v Verdict) label() string {
 const limits = "The probe sends known attacks from outside. It does not read the server's code, and an attack that it does not know may still work."
 
 // earlyMeans explains the label of the verdict Early.
-const earlyMeans = "Refused early means that the server refused for another reason before it can have checked the state, so nothing is known."
+const earlyMeans = "Refused early means that the server refused for another reason, before it checked the state, so nothing is known."
 
 // oneLine returns a text as one line, cut after maxLine bytes.
 func oneLine(text string) string {

@@ -75,8 +75,8 @@ type envelope struct {
 	params, result *field
 	isError        bool
 
-	// What readEnvelope read from the result, for the method inResult. All three are zero if the
-	// result is not an object.
+	// What readEnvelope read from the result, for the method inResult. These fields are not set
+	// if the result is not an object.
 	inside   []field
 	clear    bool
 	insideOf *names
@@ -163,7 +163,7 @@ func readEnvelope(text string, inside *names) (m envelope, refusal string) {
 
 // quoted writes a text as a JSON string. The text may have half of a surrogate pair that
 // [jsonorder.AppendRune] wrote. quoted writes this half as an escape, such as \ud800.
-// encoding/json would replace this half by U+FFFD.
+// encoding/json would write U+FFFD instead.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {

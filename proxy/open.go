@@ -107,8 +107,8 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	// A state is foreign if another server with the same keys sealed it, for example a server that
-	// uses gosdk/elicit. The proxy's server cannot read such a state.
+	// foreign is true if another server sealed the state. That server has the same keys, and uses
+	// gosdk/elicit or a similar package. The proxy's server cannot read such a state.
 	foreign := adapter.PinsWording(&e.round)
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)

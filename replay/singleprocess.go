@@ -103,9 +103,9 @@ func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool,
 	return s.spend(ctx, s.now(), use)
 }
 
-// NonBlocking returns s: see [mcpseal.NonBlockingStore]. Spend waits only for the log: at
-// most one second, and only when it writes a warning. If the store has an observer,
-// NonBlocking returns nil, because Spend calls the observer, which may block.
+// NonBlocking returns s, or nil if the store has an observer: see [mcpseal.NonBlockingStore].
+// Spend calls the observer, which may block. Without an observer, Spend waits only for the
+// log: at most one second, and only when it writes a warning.
 func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 	if s.config.Observer != nil {
 		return nil

@@ -35,9 +35,9 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	check(t, c.SingleProcess)
 }
 
-// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. Uses that have expired by the
-// monotonic clock then wait for the wall clock. The test checks that one new use looks at no more of
-// them than the constant budget allows.
+// TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. Many uses have then expired by the
+// monotonic clock, but not by the wall clock. A new use must check only as many of them as the
+// constant budget says.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c, s := newShard(2 * claims)
@@ -66,9 +66,10 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind lets many uses wait for the wall clock. The sweeps cannot keep up: some
-// uses are due again before the sweeps have looked at all of them. A few of the uses have expired
-// by both clocks, and the sweeps must remove all of these.
+// TestNothingIsLeftBehind lets many uses expire by the monotonic clock. Only a few of them have
+// also expired by the wall clock. The sweeps are slow: some uses must be checked a second time
+// before all have been checked once. Still, the sweeps must remove each use that has expired by
+// both clocks.
 func TestNothingIsLeftBehind(t *testing.T) {
 	c, s := newShard(100_000)
 	for i := range uint64(20_000) {
@@ -96,9 +97,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRoomIsFoundBehindUsesThatWait fills a store with uses that wait for the wall clock. Only
-// one use, in the last shard, has expired by both clocks. The store must find it, and accept one
-// more token.
+// TestRoomIsFoundBehindUsesThatWait fills a store, and lets all uses expire by the monotonic
+// clock. Only one use, in the last shard, has also expired by the wall clock. The store must
+// remove this use, and accept one new token, but not a second one.
 func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	const capacity = 1000
 	c := newClocks(t, capacity)

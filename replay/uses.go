@@ -18,8 +18,8 @@ type uses struct {
 	buckets []bucket // sorted by the field due
 }
 
-// bucket is a list of tokens. The method expire checks whether they have expired, but not
-// before the time in the field due.
+// bucket is a list of tokens. The field due is the time from which a sweep checks whether these
+// tokens have expired.
 type bucket struct {
 	due   int64 // in seconds since the store started, by the monotonic clock
 	first token
@@ -56,8 +56,8 @@ func (s *SingleProcess) newEntry(use *mcpseal.Use, until int64) (token, entry) {
 	return max(1, token(hash)), e
 }
 
-// add remembers a token that is in no bucket, and puts it into the bucket whose field due has
-// the given value.
+// add remembers a token that is in no bucket, and puts it into the bucket that is due at the
+// given time.
 func (u *uses) add(t token, e entry, due int64) {
 	i := len(u.buckets) - 1
 	if i < 0 || u.buckets[i].due != due {
@@ -99,7 +99,8 @@ func (u *uses) expire(now moment, limit int, removed func(entry)) (more bool) {
 	return false
 }
 
-// shrink frees memory if many entries were removed: a Go map never does that.
+// shrink frees memory if many entries were removed, because a Go map keeps the memory of
+// removed entries.
 func (u *uses) shrink() {
 	if n := len(u.entries); u.largest > 64 && n < u.largest*3/5 {
 		smaller := make(map[token]entry, n)

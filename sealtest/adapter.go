@@ -44,8 +44,8 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 	}
 }
 
-// AdapterLimits lists what an adapter cannot do because of its SDK. The zero value means
-// no limits. Pass it to [TestAdapter].
+// AdapterLimits lists what an adapter cannot do because of its SDK. Pass an
+// AdapterLimits to [TestAdapter]. The zero value means no limits.
 type AdapterLimits struct {
 	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
 	// that ends with * stands for all promises whose names begin with the text before the *.

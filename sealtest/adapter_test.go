@@ -288,7 +288,8 @@ var rejecting = []string{
 }
 
 // ofTools returns the name of a promise without its prefix, such as "tool: ". The result ok is false
-// for promises about prompts, resources and templates: there are the same promises about tools.
+// for promises about prompts, resources and templates, because each of them repeats a promise about
+// tools.
 func ofTools(promise string) (name string, ok bool) {
 	of, name, found := strings.Cut(promise, ": ")
 	if !found {
@@ -320,7 +321,7 @@ func TestEachFaultOfAnAdapterBreaksItsPromises(t *testing.T) {
 	}
 }
 
-// TestNoPromiseOfAdaptersIsEmpty checks that some fault breaks each promise, because a test that
+// TestNoPromiseOfAdaptersIsEmpty checks that each promise has a fault that breaks it. A test that
 // cannot fail is worth nothing.
 func TestNoPromiseOfAdaptersIsEmpty(t *testing.T) {
 	breakable := make(map[string]bool)

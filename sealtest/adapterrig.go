@@ -149,15 +149,14 @@ func textOf(arguments any) string {
 	return string(text)
 }
 
-// adapterRequest is one request. The fields arguments, answers and capabilities are JSON
-// text.
+// adapterRequest is one request. Its arguments, answers and capabilities are JSON text.
 type adapterRequest struct {
 	adapterCarrier
 	user, token, arguments, answers, capabilities string
 	fields                                        string // further members of params, as JSON text that is sent unchanged
 }
 
-// The method from makes the first request of a user, without a token.
+// This method returns the first request of a user, which has no token.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
@@ -277,16 +276,16 @@ func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 	return request.bringing(response.token()).answering(confirmedByAnswer)
 }
 
-// The method completes sends the request. It fails the trial unless the result is complete
-// and its text is "done".
+// This method sends the request. It fails the trial unless the result is complete and its
+// text is "done".
 func (r *adapterRig) completes(request adapterRequest) {
 	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
 		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
 	}
 }
 
-// Use the method rejects to send a request that must be rejected. The trial fails if the response
-// is not the error that all rejections share, or if a handler runs.
+// This method sends a request that must be rejected. It fails the trial if the response is not
+// the error that all rejections share, or if a handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runCount()
 	response := r.send(request)
@@ -316,11 +315,10 @@ func (r *adapterRig) isRefusal(what string, response *adapterResponse, want mcps
 	}
 }
 
-// The method fails marks the trial as failed unless the response is an error that reveals no
-// secret.
+// This method fails the trial unless the response is an error that reveals no secret.
 func (r *adapterRig) fails(what string, response *adapterResponse) {
 	if response.token() != "" || response.Error == nil && (response.Result == nil || !response.Result.IsError) {
-		r.failf("%s: %.500s", what, response.raw)
+		r.failf("%s is not answered with an error: %.500s", what, response.raw)
 	}
 	r.tellsNothing(what, response)
 }

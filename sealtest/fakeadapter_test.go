@@ -132,8 +132,8 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	return respond(f.call(principal, request.Method, &request.Params))
 }
 
-// The function exactly sets params.exactState and params.exactArguments from the members of the
-// request whose names are spelt exactly right.
+// This function sets params.exactState and params.exactArguments. It ignores members whose names
+// differ from requestState and arguments, even if only in case.
 func exactly(text []byte, params *fakeParams) {
 	var request struct{ Params map[string]json.RawMessage }
 	json.Unmarshal(text, &request)
@@ -458,8 +458,7 @@ func hasNull(value any) bool {
 	return false
 }
 
-// reversed returns an object with its members in the reverse order, and a text that is not an
-// object unchanged.
+// reversed returns an object with its members in reverse order. It returns any other text unchanged.
 func reversed(object []byte) []byte {
 	var list []string
 	members := jsonorder.ReadMembers(string(object))

@@ -132,8 +132,8 @@ type storeFunc func(mcpseal.Use) bool
 
 func (f storeFunc) Spend(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
 
-// The variable broken maps the name of a broken implementation to its test, and to what the suite
-// must complain about.
+// Each entry has the name of a broken implementation, its test, and a text that the failing test
+// must print.
 var broken = map[string]struct {
 	run  func(*testing.T)
 	want string

@@ -80,7 +80,7 @@ func look(path string) (fileView, *keyfile.Document, error) {
 		view.warn("%s", how)
 	}
 	for _, left := range keyfile.LeftBehind(path) {
-		view.warn("%s was left behind by a command that was killed, and holds secrets: remove it", named(left))
+		view.warn("%s holds secrets of a command that was killed or still runs: remove it when no command runs", named(left))
 	}
 	return view, d, nil
 }

@@ -318,7 +318,7 @@ func inItsType(v reflect.Value) []string {
 // not with ==, because two keys, such as two times, may have the same JSON but not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
-		return key.String() // encoding/json ignores the methods of a string key
+		return key.String() // encoding/json does not call the methods of a string key when it writes one
 	}
 	text, _ := json.Marshal(key.Interface())
 	return string(text)

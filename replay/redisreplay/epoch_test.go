@@ -26,8 +26,8 @@ func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bo
 	}
 }
 
-// The function forgotten checks that the store refuses a token because Redis may have
-// forgotten its use. The first tries may fail because a connection is gone.
+// This function checks that the store refuses a token because Redis may have forgotten its
+// use. The first tries may fail because a connection is gone.
 func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -46,7 +46,7 @@ func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	}
 }
 
-// The function works uses fresh tokens until one is accepted.
+// This function uses fresh tokens until the store accepts one.
 func works(t *testing.T, store mcpseal.ReplayStore) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -171,9 +171,9 @@ func TestOneEpochIsMadeByMany(t *testing.T) {
 	}
 }
 
-// TestARestartThatLosesNothingKeepsFlows restarts servers with different settings. Tokens
-// that were issued before the restart must work afterwards only if the server has shown
-// that it keeps every use.
+// TestARestartThatLosesNothingKeepsFlows restarts servers with different settings. If the
+// server has shown that it keeps every use, unused tokens from before the restart must work
+// afterwards. Otherwise, the store must refuse them.
 func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
@@ -296,7 +296,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	}
 	var once sync.Once
 	client.AddHook(beforeLook{&counter{}, func() {
-		once.Do(func() { // the check uses the connection that was given back last, so give the old one back now
+		once.Do(func() { // give the old connection back to the pool now: the check takes the one that came back last
 			idle(1)
 			old.Close()
 			idle(2)

@@ -32,8 +32,8 @@ func (s *Store) Look(ctx context.Context) error {
 	return nil
 }
 
-// Backdate returns the text of the epoch with the given date, which may be earlier or
-// later.
+// Backdate returns the text of an epoch with its date changed to made. The new date may also
+// be later than the old one.
 func Backdate(text string, made time.Time) string {
 	e, ok := parseEpoch(text)
 	if !ok {

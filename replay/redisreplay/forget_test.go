@@ -31,7 +31,7 @@ const (
 // ways has all ways in which a Redis can forget used tokens, in the order of the table.
 var ways = []struct {
 	name  string
-	left  string // which used tokens work again in spite of the epoch: the constant nothing or aSecond
+	left  string // the used tokens that work again in spite of the epoch: one of the two constants above
 	some  bool   // true if some tokens always work again without the epoch, on any machine
 	setUp func(*testing.T) scene
 }{
@@ -57,7 +57,7 @@ type scene struct {
 	wait   bool   // true if each use waits until a replica has it
 	halts  bool   // true if no new store can start after the call of forget
 	window bool   // true if used tokens work for up to a second after the call of forget
-	lags   bool   // true if the uses after the call of before are lost; the method play then makes more of them
+	lags   bool   // true if only the uses after the call of before are lost; the test then uses tokens for longer
 	before func() // called while tokens are used, if it is not nil
 	forget func() // makes Redis forget; called after the last use
 }
@@ -125,8 +125,7 @@ func TestTheOperationsPageHasTheTable(t *testing.T) {
 	}
 }
 
-// pair has two stores on one client. The store in the field trusting believes every answer
-// of Redis.
+// pair has two stores on one client. The first store believes every answer of Redis.
 type pair struct {
 	trusting redisreplay.Unguarded
 	store    *redisreplay.Store
@@ -252,10 +251,10 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	return len(spent), before, after, late
 }
 
-// The function decided uses a token until the store decides, and reports whether the token
-// worked. The store refuses a token if Redis may have forgotten it or if a server evicts
-// keys. After any different error, decided tries again: connections to a server that is gone
-// fail at first.
+// This function uses a token until the store decides, and reports whether the token worked.
+// The token did not work if the error says that Redis may have forgotten it, or that a server
+// evicts keys. After any other error, the function tries again: connections to a server that
+// is gone fail at first.
 func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -61,8 +61,8 @@ func TestALookCoversASecond(t *testing.T) {
 }
 
 // TestWhenARestartLosesNothing changes one thing at a time in the report of a server that
-// keeps every use. After the change, the server must not count as such a server. Only a
-// rewrite of the append-only file is harmless, if the file was complete before.
+// keeps every use. After each change, keepsTokens must report false, with one exception: a
+// rewrite of the append-only file does no harm if the file was complete before.
 func TestWhenARestartLosesNothing(t *testing.T) {
 	keeping := report{aof: true, fsync: "always", alone: true}
 	if !keeping.keepsTokens(false) {

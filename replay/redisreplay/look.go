@@ -94,7 +94,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // a network error; if the server refuses CONFIG instead, go on without it
+			break // stop at a network error, but not if the server refuses CONFIG
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()

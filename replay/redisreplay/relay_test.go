@@ -132,9 +132,9 @@ func (r *relay) serve(near net.Conn) {
 	}
 }
 
-// dial connects to the server. The parameter near is nil for a new client. Otherwise it is
-// the connection of a client whose server is gone; if this connection is kept, dial tries
-// again until the server is back.
+// dial connects to the server. The parameter near is nil for a new client. Otherwise near is
+// the connection of a client whose server is gone. If the relay keeps that client connected
+// (see the field keeps), dial tries for up to 20 seconds. If not, dial returns an error.
 func (r *relay) dial(near net.Conn) (net.Conn, error) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		r.mu.Lock()

@@ -155,8 +155,8 @@ func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
 // quiet is for stores that may still check their server just after the test has ended.
 var quiet = slog.New(slog.DiscardHandler)
 
-// settle waits until the skew of newStore is over: tokens that are issued from now on are
-// accepted.
+// settle sleeps for longer than the Skew that newStore sets. Stores then accept the tokens that
+// are issued after settle.
 func settle() { time.Sleep(3 * time.Millisecond) }
 
 func newUse() mcpseal.Use {

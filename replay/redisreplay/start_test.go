@@ -101,8 +101,8 @@ func TestAClusterWithoutMastersIsRefused(t *testing.T) {
 }
 
 // TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection when the store
-// sends one of the commands that a server may forbid. The store must not take the closed
-// connection for a forbidden command.
+// sends one of the commands that a server may forbid. The error must say that the connection
+// was closed, not that the command is forbidden.
 func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	for _, command := range []string{"info", "config", "set", "get", "eval"} {
 		client := servedBy(t, func(args []string) (string, bool) {
@@ -118,7 +118,7 @@ func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
 	}
 }
 
-// The method as returns a client that connects as a user with the given ACL rules.
+// This method returns a client. The client connects as a user with the given ACL rules.
 func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 	t.Helper()
 	s.admin(t, append([]any{"acl", "setuser", "store", "reset", "on", ">secret"}, rules...)...)

@@ -39,11 +39,11 @@ const (
 const maxRound = 1<<16 - 1
 
 // New returns a store that uses the client. The caller closes the client; until then
-// the store checks the server twice a second. New adds a hook to the client. As far
-// as it can tell, New refuses clients and servers with which a token could work twice
-// or a request could hang: a server (or any master of a cluster) that evicts keys or
-// does not say which server it is; a replica; a *redis.Ring; a client that ignores
-// deadlines. Call New once, when the server starts.
+// the store checks Redis twice a second. New adds a hook to the client. New returns an
+// error if it finds that a token could work twice or a request could hang. For example,
+// it refuses a server (or any master of a cluster) that evicts keys or does not say
+// which server it is; a replica; a *redis.Ring; a client that ignores deadlines. Call
+// New once, when your MCP server starts.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err

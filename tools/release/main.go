@@ -89,8 +89,8 @@ func checkVersion(repo, version string) error {
 	return checkChangelog(repo, version)
 }
 
-// checkConstant returns an error if the constant in the command's source has another
-// version. For a pre-release, the constant may have any value.
+// checkConstant returns an error if the constant releaseVersion in the command's source differs
+// from this version. For a pre-release, the constant may have any value.
 func checkConstant(repo, version string) error {
 	const name = "cmd/mcpseal/version.go"
 	text, err := os.ReadFile(filepath.Join(repo, name))

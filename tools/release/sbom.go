@@ -50,10 +50,10 @@ type (
 	}
 )
 
-// sbom returns a list of all modules in a binary, in the format CycloneDX. Its only
-// source is what the Go linker recorded in the binary, so that a reader can compare it
-// with the output of go version -m. The binary does not record which module requires
-// which other module. So the list says that the command depends on each of them.
+// sbom returns a list of all modules in a binary, in the format CycloneDX. The modules come
+// only from what the Go linker recorded in the binary, so that a reader can compare the list
+// with the output of go version -m. The binary does not record which modules a module
+// requires. So the list says that the command depends on every other module in the binary.
 func sbom(info *debug.BuildInfo, binary []byte, at time.Time) ([]byte, error) {
 	sum := sha256.Sum256(binary)
 	main := moduleComponent(&info.Main)
@@ -89,9 +89,9 @@ func sbom(info *debug.BuildInfo, binary []byte, at time.Time) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// moduleComponent returns the component of a module. The module's sum is written as a property
-// and not as a hash of the component. It is the checksum of a list of files, but readers of
-// CycloneDX take a hash for the checksum of one file.
+// moduleComponent returns the component of a module. It writes the module's checksum as a
+// property, not as a hash of the component. Readers of CycloneDX expect that a hash is the
+// checksum of one file, but Go's checksum of a module is the checksum of a list of files.
 func moduleComponent(m *debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, URL: packageURL(m.Path, m.Version)}
 	c.Ref = c.URL

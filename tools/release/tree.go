@@ -120,7 +120,7 @@ func (r *release) readModules() (ordered []*mod, err error) {
 			ordered = append(ordered, m)
 		}
 		if len(blocked) == len(waiting) {
-			return nil, errors.New("modules require each other, or one that is not in go.work")
+			return nil, errors.New("modules require each other, or a module that is not in go.work")
 		}
 		waiting = blocked
 	}
@@ -145,7 +145,7 @@ func requiredBy(path string, modules []*mod) []*mod {
 func (r *release) setVersion(m *mod) error {
 	for _, replaced := range m.file.Replace {
 		if !isOurs(replaced.Old.Path) {
-			return fmt.Errorf("go.mod replaces %s: a user's would not", replaced.Old.Path)
+			return fmt.Errorf("go.mod replaces %s: a user's go.mod would not replace it", replaced.Old.Path)
 		}
 		if err := m.file.DropReplace(replaced.Old.Path, replaced.Old.Version); err != nil {
 			return err

@@ -17,7 +17,7 @@ var programs embed.FS
 type sdk struct {
 	path    string
 	oldest  string // the first version with multi round-trip requests
-	program string // the name of a program that uses the SDK but not mcpseal; if a program uses both, its name starts with this name
+	program string // the name of the program that uses the SDK without mcpseal; the programs with mcpseal add a suffix to this name
 	adapter string
 }
 
@@ -101,8 +101,8 @@ func (p *program) versions() (map[string]string, error) {
 	return found, err
 }
 
-// checkSums returns an error if go.sum has a module that the program must not get: one in the
-// list strangers, or an SDK that the program does not use.
+// checkSums returns an error if go.sum has a module that the program must not get. These are the
+// modules in the variable strangers, and each SDK that the program does not use.
 func (p *program) checkSums(uses string) error {
 	sums, err := os.ReadFile(filepath.Join(p.dir, "go.sum"))
 	if err != nil {

@@ -85,7 +85,7 @@ func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 		if nameOf(p) != "first.example.com" {
 			t.Errorf("%s: the certificate is no longer in use", name)
 		}
-		if !strings.Contains(log.String(), "the one before stays in use") {
+		if !strings.Contains(log.String(), "the old one stays in use") {
 			t.Errorf("%s: %s", name, log)
 		}
 		log.Reset()
