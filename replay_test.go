@@ -375,7 +375,7 @@ func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 				if took := time.Since(start); took != 2*time.Second {
 					t.Errorf("the rejection took %v", took)
 				}
-				time.Sleep(time.Hour) // by then Spend has returned, and the goroutine that called it has ended
+				time.Sleep(time.Hour) // by now Spend has returned, and the goroutine that called it has ended
 			})
 		})
 	}

@@ -171,9 +171,9 @@ func TestOneEpochIsMadeByMany(t *testing.T) {
 	}
 }
 
-// TestARestartThatLosesNothingKeepsFlows restarts servers with different settings. If the
-// server has shown that it keeps every use, unused tokens from before the restart must work
-// afterwards. Otherwise, the store must refuse them.
+// TestARestartThatLosesNothingKeepsFlows restarts servers with different settings. Unused
+// tokens from before the restart must work afterwards if the server has shown that it keeps
+// every use. Otherwise, the store must refuse them.
 func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
