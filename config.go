@@ -26,8 +26,8 @@ type Config struct {
 	Waive ClaimSet
 	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of all
 	// formats in Format and AlsoOpen, at most one may have no prefix. Nil means no further
-	// formats. Cursors, unlike tokens, may be sealed with keys from AlsoOpen: they use the
-	// first ring or codec in Keys, Format and AlsoOpen, in this order.
+	// formats. A cursor may be sealed with keys from AlsoOpen: it uses the first ring or codec
+	// that is found in Keys, then Format, then AlsoOpen.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services with different names

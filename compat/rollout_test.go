@@ -93,7 +93,7 @@ func (f *fleet) flow(ctx context.Context) error {
 	return nil
 }
 
-// The method each sends every token to every replica, and returns the tokens of the next rounds.
+// This method sends every token to every replica, and returns the tokens of the next rounds.
 func (f *fleet) each(ctx context.Context, tokens []string) (next []string, err error) {
 	for i := range f.replicas {
 		for _, token := range tokens {

@@ -102,7 +102,7 @@ func sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.
 	}
 }
 
-// The method sealList does the work of the function sealList.
+// This method does the work of the function sealList.
 func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if !i.intact(ctx) && *next != "" { // beforeRequest and openList did not run, so nobody has checked the cursor of this page
 		i.refuse(ctx, string(method), hooksChanged)

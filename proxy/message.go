@@ -125,7 +125,7 @@ func readEnvelope(text string, inside *names) (m envelope, refusal string) {
 	}
 	o, ok := envelopeNames.readFrom(&members)
 	if !ok {
-		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
+		return m, "not exactly one JSON object in UTF-8, or an object that two parsers read differently"
 	}
 	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
 	m.id, m.sameID = id.Raw, id.Raw

@@ -35,7 +35,7 @@ func (s *secrets) stdinFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.fromStdin, "stdin", false, "take the key (mcpseal_key1_…) from standard input instead of making one")
 }
 
-// The method make generates a key, or reads one from standard input, and encrypts its secret.
+// This method generates a key, or reads one from standard input, and encrypts its secret.
 // The key has no dates yet. Call this method before you lock the file, because encrypting may
 // take a while.
 func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {

@@ -191,7 +191,7 @@ func newReader(t *testing.T, root string) *reader {
 	}
 }
 
-// The method do runs one line of a page, and checks its exit code and its output.
+// This method runs one line of a page, and checks its exit code and its output.
 func (r *reader) do(t *testing.T, line string, how how) {
 	t.Helper()
 	if file, text, ok := strings.Cut(how.by, ": "); ok {

@@ -114,9 +114,9 @@ func TestEveryCommandInThePagesExists(t *testing.T) {
 	}
 }
 
-// checkLine returns what is wrong with an mcpseal command, or "" if it is right. The parameter line
-// is the text after the word mcpseal. If the parameter whole is false, arguments may be missing, as
-// in a command inside a sentence.
+// checkLine returns what is wrong with an mcpseal command, or "" if it is right. It gets the
+// text after the word mcpseal. If whole is false, arguments may be missing, as in a command inside
+// a sentence.
 func checkLine(line string, whole bool) string {
 	args, _, columns := strings.Cut(line, "   ") // an explanation may follow after three spaces
 	if !columns {

@@ -40,7 +40,7 @@ for a proxy that starts a command, write the command after --; it is not started
 	return cmd
 }
 
-// The method try prints whether each part of the proxy would work. It does not stop at the first
+// This method prints whether each part of the proxy would work. It does not stop at the first
 // part that would fail.
 func (p *proxying) try(cmd *cobra.Command, file string, command []string) error {
 	bad := false

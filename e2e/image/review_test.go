@@ -127,7 +127,7 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// The method command checks the arguments and the variables of the proxy. It also checks that the
+// This method checks the arguments and the variables of the proxy. It also checks that the
 // settings of the proxy are where the arguments say.
 func (r *review) command() {
 	r.want(r.proxy.Image == "mcpseal:0.1.0", "the image %q is not the one that docs/kubernetes.md builds", r.proxy.Image)
@@ -220,7 +220,7 @@ func (r *review) portOf(setting string) int {
 	return port
 }
 
-// The method number looks up a port of the proxy by name, and returns the number of the port. If the
+// This method looks up a port of the proxy by name, and returns the number of the port. If the
 // parameter is already a number, the method returns the same number.
 func (r *review) number(port any) int {
 	for _, p := range r.proxy.Ports {
@@ -290,7 +290,7 @@ func (r *review) resources() {
 	r.want(r.proxy.Resources.Limits["cpu"] == "", "a limit of CPU makes the proxy slow while there is CPU to be had")
 }
 
-// The method end checks that the pod lives until the proxy has ended.
+// This method checks that the pod lives until the proxy has ended.
 func (r *review) end() {
 	seconds := 0
 	for _, name := range []string{"drain-delay", "drain"} {
@@ -306,7 +306,7 @@ func (r *review) end() {
 	}
 }
 
-// The method network checks that only the proxy can reach the server. It also checks that the
+// This method checks that only the proxy can reach the server. It also checks that the
 // NetworkPolicy of the proxy limits who can reach the ports that need protection.
 func (r *review) network() {
 	text, _ := r.settings["upstream"].(string)

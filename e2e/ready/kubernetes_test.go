@@ -118,7 +118,7 @@ func readManifest(text, kind string) *manifest {
 	return m
 }
 
-// The method one returns the only object of a kind.
+// This method returns the only object of a kind.
 func (m *manifest) one(kind string) object {
 	m.want(len(m.objects[kind]) == 1, "there must be one %s", kind)
 	if len(m.objects[kind]) == 0 {

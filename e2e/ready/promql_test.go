@@ -54,7 +54,7 @@ func parse(expr string) (q query) {
 
 var pattern = regexp.MustCompile(`[.*+?()\[\]\\]`)
 
-// The method mistakes returns what is wrong with a query, such as a metric or a label that m does
+// This method returns what is wrong with a query, such as a metric or a label that m does
 // not have.
 func (q query) mistakes(m metrics) (wrong []string) {
 	known := make(map[string]bool) // labels of the metrics in the query

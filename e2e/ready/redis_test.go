@@ -100,7 +100,7 @@ func (r *redisProcess) kill() {
 	r.cmd.Wait()
 }
 
-// The method client connects as server.yaml says.
+// This method connects as server.yaml says.
 func (r *redisProcess) client(t *testing.T) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(r.url)

@@ -81,7 +81,7 @@ func sections(page string) (all []string) {
 	return all
 }
 
-// The method mistakes returns what is wrong with the alerts.
+// This method returns what is wrong with the alerts.
 func (r rules) mistakes() (wrong []string) {
 	for _, a := range r.alerts {
 		say := func(format string, args ...any) { wrong = append(wrong, a.Alert+": "+fmt.Sprintf(format, args...)) }

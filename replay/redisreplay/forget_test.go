@@ -144,7 +144,7 @@ func newPair(t *testing.T, client redis.UniversalClient) pair {
 	return pair{redisreplay.Unguarded{Store: open("trusting:")}, open(""), client}
 }
 
-// The method play uses tokens, lets Redis forget, and presents the used tokens again. It
+// This method uses tokens, lets Redis forget, and presents the used tokens again. It
 // returns these counts:
 //   - used: the tokens that were used
 //   - before: the tokens that worked again without the epoch

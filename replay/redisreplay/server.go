@@ -57,7 +57,7 @@ type look struct {
 	from   time.Time // tokens issued before this time are refused
 }
 
-// The method covers returns true if the check is still valid for an answer of the server. The
+// This method returns true if the check is still valid for an answer of the server. The
 // parameter at is the time when the answer came, and dials is how many connections the client
 // had made by then. A connection made after the check may lead to a server that was restarted,
 // or to another server.

@@ -152,7 +152,7 @@ func (v value) hasNull() bool {
 }
 
 // canonical returns a text for v that does not depend on spaces, escapes or the order of members. It
-// calls the parameter number to convert the text of each number. If several members have the same
+// converts the text of each JSON number with the function that the caller passes as number. If several members have the same
 // name, the returned text has only the first.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder

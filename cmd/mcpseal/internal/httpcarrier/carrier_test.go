@@ -90,7 +90,7 @@ type answered struct {
 	err     error // the error of reading the body
 }
 
-// everything returns all that the client got as one text.
+// everything returns, as one text, all that the client got.
 func (a answered) everything() string { return fmt.Sprint(a.status, a.header, a.body, a.trailer) }
 
 var direct = &http.Client{

@@ -82,7 +82,7 @@ func (a *authority) issue(names ...name) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// The method over returns the request of a client with this certificate, as if the TLS server had
+// This method returns the request of a client with this certificate, as if the TLS server had
 // verified the certificate.
 func (a *authority) over(certificate tls.Certificate) *http.Request {
 	r := httptest.NewRequest("POST", "https://mcp.example.com/mcp", nil)

@@ -16,7 +16,7 @@ import (
 
 func (r *rig) fetches() int { return r.Fetches(identitytest.JWKSPath) }
 
-// The method unknown returns a token with the id of a key that the provider does not have.
+// This method returns a token with the id of a key that the provider does not have.
 func (r *rig) unknown(i int) string {
 	return r.SignWith("ES256-1", r.header(map[string]any{"kid": fmt.Sprint("unknown-", i)}), r.claims(nil))
 }
