@@ -119,8 +119,8 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Missing returns which of the given claims are neither proved by the tokens that this
-// boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
+// Missing returns the given claims that the tokens sealed by this boundary do not prove. It
+// leaves out the claims that [Config.Waive] names. But with an unsealed format, such as
 // compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
 // waived. Call Missing when you register a handler that relies on a claim, and refuse the
 // boundary if the claim is missing.

@@ -25,9 +25,10 @@ type PageOptions struct {
 	// properties at the root of the schema. Nil means that all arguments must stay the same.
 	//
 	// List only arguments that decide how many items are on a page, never arguments that
-	// decide which items are listed. If a filter or a tenant is unbound, a client can use a
-	// position in one list for another list. The position must hold the key of a row, not a
-	// page number: when the page size changes, the same page number begins at another row.
+	// decide which items are listed. If a filter or a tenant is unbound, a client can take a
+	// position from one list and use it in another list. The position must hold the key of a
+	// row, not a page number: when the page size changes, the same page number begins at
+	// another row.
 	Unbound []string
 
 	// MaxArguments is the greatest length of the arguments' JSON in bytes, without the
@@ -48,10 +49,10 @@ const defaultMaxPaged = 64 << 10
 const CursorRoom = 132 << 10
 
 // WithDefaults returns a copy of the options in which zero values are replaced with their
-// defaults. It returns an error if an option is wrong. Pass
-// [mcpseal.Config.MaxArguments] of the boundary as the parameter most. If the pointer o is
-// nil, every option has its default. Call WithDefaults when a paged tool is registered.
-func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
+// defaults. It returns an error if an option is wrong. The limit must be
+// [mcpseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
+// its default. Call WithDefaults when a paged tool is registered.
+func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
 		resolved = *o
@@ -59,12 +60,12 @@ func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	resolved.Cursor = cmp.Or(resolved.Cursor, "cursor")
 	resolved.NextCursor = cmp.Or(resolved.NextCursor, "nextCursor")
 	resolved.Items = cmp.Or(resolved.Items, "items")
-	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultMaxPaged, most))
+	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultMaxPaged, limit))
 	if resolved.NextCursor == resolved.Items {
 		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
 	}
-	if resolved.MaxArguments < 0 || resolved.MaxArguments > most {
-		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is mcpseal.Config.MaxArguments", resolved.MaxArguments, most)
+	if resolved.MaxArguments < 0 || resolved.MaxArguments > limit {
+		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is mcpseal.Config.MaxArguments", resolved.MaxArguments, limit)
 	}
 	return resolved, nil
 }

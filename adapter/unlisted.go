@@ -39,8 +39,8 @@ func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.S
 	}
 }
 
-// missing returns the tools to warn about. The method Page writes the warnings after missing
-// has released the lock, because the logger may itself list the tools.
+// missing returns the tools to warn about. It does not log the warnings itself: it holds the
+// lock, and a logger may list the tools, which needs the lock too.
 func (u *Unlisted) missing(number int, last bool, tools iter.Seq[string]) map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -83,8 +83,9 @@ func round(session *mcp.ClientSession) func() {
 	}
 }
 
-// adapterComparisons measure what the middleware adds to two calls: one that asks a question,
-// and its retry with the answer. Each comparison begins with middleware that does nothing.
+// adapterComparisons returns comparisons that measure the cost of the middleware in two
+// calls: one that asks a question, and its retry with the answer. The first contender of each
+// comparison is middleware that does nothing.
 func adapterComparisons() []comparison {
 	const about = "the adapter for the official SDK, a round of a tool: two calls"
 	user := &mcp.RequestExtra{
@@ -117,8 +118,8 @@ func sealing() mcp.Middleware {
 }
 
 // adapterContenders returns contenders that make whole calls, and contenders that run only
-// the middleware. The middleware's time is also the difference between the first two rows,
-// but that difference has more noise.
+// the middleware. The difference between the first two rows also shows the middleware's
+// time, but with more noise.
 func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
 	return []contender{
 		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
@@ -138,7 +139,7 @@ func middlewareRound(middleware mcp.Middleware, extra *mcp.RequestExtra) func() 
 	if !asking.NeedsInput() {
 		panic("does not ask")
 	}
-	asking.Meta = nil // when the middleware gets a result, the SDK has not added Meta yet
+	asking.Meta = nil // the SDK adds Meta only after the middleware has run
 	complete := &mcp.CallToolResult{}
 	handler := middleware(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		if req.(*mcp.CallToolRequest).Params.RequestState == "" {

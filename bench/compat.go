@@ -103,7 +103,7 @@ func startPeer(program, script string, params map[string]string) (func() float64
 // startProgram starts another process and sends it the map params. After that, the process
 // reads numbers: each says how often to run a job. startProgram returns a function that
 // measures how long one job takes in that process, in nanoseconds. The process ends when its
-// input ends, at the latest when the benchmark ends.
+// input ends, so it does not outlive the benchmark.
 func startProgram(program string, args []string, params map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err

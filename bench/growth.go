@@ -39,14 +39,13 @@ type growing struct {
 }
 
 // The highest exponents that are allowed. The exponent is k if the time grows as n to the
-// power of k. A measured exponent may exceed its limit by the constant slack, because access
-// to larger data is slower, and because times have noise.
+// power of k.
 const (
 	constant  = 0.0
 	lookup    = 0.5 // more than constant, because a map of 100,000 entries does not fit into the fastest caches
 	linear    = 1.0
 	quadratic = 2.0
-	slack     = 0.1
+	slack     = 0.1 // how much a measured exponent may exceed its limit, because access to larger data is slower, and because times have noise
 )
 
 // nLogN returns the exponent k for which n to the power of k grows as much as n log n
@@ -118,8 +117,7 @@ func printTarget(w io.Writer, target string, missed []string) {
 }
 
 func growingJobs() []growing {
-	// Most of the largest sizes are close to a limit of a boundary or a store: a fixed limit,
-	// or the default of a limit that can be set.
+	// Most of the largest sizes are close to what a boundary or a store allows by default.
 	var (
 		states    = [3]int{160, 1_600, 16_000}
 		texts     = [3]int{40_000, 400_000, 4_000_000}

@@ -88,8 +88,8 @@ type comparison struct {
 	remotes    []remote
 	missing    error // why the comparison cannot be made on this machine; nil if it can
 
-	// At most one of these functions is set. If all are nil, the function measure takes the
-	// times of the contenders and remotes.
+	// At most one of these functions is set. If all are nil, the table has the times of the
+	// contenders and remotes.
 	sizes   func() []size
 	rows    func(budget time.Duration) []row // measures times in its own way
 	growth  func(budget time.Duration) []growth

@@ -309,10 +309,10 @@ func (p proxyPair) clients(accept string) (both [2]*proxyClient) {
 	return both
 }
 
-// call calls a tool. The parameter members is JSON text that is added at the end of the params. It
-// is "", or begins with a comma, such as `,"requestState":"..."`.
-func (c *proxyClient) call(tool, members string) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, members)
+// call calls a tool. It adds the JSON text extraParams at the end of the params. This text is "",
+// or begins with a comma, such as `,"requestState":"..."`.
+func (c *proxyClient) call(tool, extraParams string) error {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, extraParams)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, c.address, strings.NewReader(body))
 	if err != nil {
 		return err

@@ -70,8 +70,8 @@ func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 	}
 }
 
-// unprinted checks that the page agrees with figures, tableFigures and the printed tables. It
-// returns the problems that it finds.
+// unprinted checks that the page agrees with the printed tables, and with the variables figures
+// and tableFigures. It returns the problems that it finds.
 func unprinted(section string, printed []printedTable) (problems []string) {
 	var prose, rows []string
 	for line := range strings.Lines(section) {
@@ -88,7 +88,7 @@ func unprinted(section string, printed []printedTable) (problems []string) {
 			problems = append(problems, "the page does not say once: "+f.text)
 		}
 		text = pattern.ReplaceAllString(text, "")
-		if !prints(printed, f.title, f.row, f.column) {
+		if !hasCell(printed, f.title, f.row, f.column) {
 			problems = append(problems, "no row "+f.row+" with "+f.column+" under "+f.title+", for: "+f.text)
 		}
 	}
@@ -106,7 +106,7 @@ func unprinted(section string, printed []printedTable) (problems []string) {
 			title, column = "a retry: open, then seal the next round; 256 B of state", "allocations"
 		}
 		for _, name := range header[1:] {
-			if row, ok := tableFigures[name]; !ok || !prints(printed, title, row, column) {
+			if row, ok := tableFigures[name]; !ok || !hasCell(printed, title, row, column) {
 				problems = append(problems, "no row for "+name+" with "+column+" under "+title)
 			}
 		}
@@ -126,9 +126,9 @@ func inBytes(size string) string {
 	return strings.NewReplacer("1 KiB", "1024 B", "4 KiB", "4096 B").Replace(size)
 }
 
-// prints reports whether a table has this cell. If this machine cannot make the table, prints
+// hasCell reports whether a table has this cell. If this machine cannot make the table, hasCell
 // reports whether the table would have this row and this column.
-func prints(printed []printedTable, title, row, column string) bool {
+func hasCell(printed []printedTable, title, row, column string) bool {
 	for _, p := range printed {
 		if !strings.HasPrefix(p.title, title) {
 			continue

@@ -102,9 +102,9 @@ func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 	return s
 }
 
-// costOf runs all jobs at the same time, each in its own goroutine. The parameter count says
-// how often each job runs. costOf returns what one run of a job costs.
-func costOf(jobs []func(), count int) cost {
+// costOf runs all jobs at the same time, each in its own goroutine. After a warm-up, each job
+// runs n times. costOf returns what one run of a job costs.
+func costOf(jobs []func(), n int) cost {
 	var cpu time.Duration
 	var switches int64
 	var begin time.Time
@@ -113,7 +113,7 @@ func costOf(jobs []func(), count int) cost {
 	var done sync.WaitGroup
 	for _, job := range jobs {
 		done.Go(func() {
-			for range count/8 + 1 { // a warm-up, as in the function measure
+			for range n/8 + 1 { // a warm-up, as in the function measure
 				job()
 			}
 			if int(arrived.Add(1)) == len(jobs) {
@@ -122,14 +122,14 @@ func costOf(jobs []func(), count int) cost {
 			}
 			for !started.Load() { // wait without giving up the core, so that each job has its own core
 			}
-			for range count {
+			for range n {
 				job()
 			}
 		})
 	}
 	done.Wait()
 	clock, took := time.Since(begin), cpuTime()-cpu
-	each := 1 / float64(count*len(jobs))
+	each := 1 / float64(n*len(jobs))
 	return cost{float64(took) * each, float64(clock) * each, interruptions() != switches}
 }
 

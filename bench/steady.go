@@ -18,7 +18,7 @@ type steadyStore struct {
 const (
 	lifetime = time.Second
 	pace     = 50_000          // tokens used per second; replay.SingleProcess keeps each for 2 to 3 seconds, so it holds 100,000 to 150,000
-	settling = 3 * time.Second // how long a store runs before it is measured; longer than the lifetime, because a store may round that up
+	settling = 3 * time.Second // how long a store runs before it is measured; a store may keep a token that long, although tokens live only for one second
 )
 
 // steady measures replay stores in a steady state: tokens live for a second, so they expire at

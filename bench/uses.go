@@ -163,8 +163,8 @@ const (
 	redisUseName = "mcpseal"
 )
 
-// rawUse sends the same command to Redis as the Redis store, but without the checks
-// that make the store safe.
+// rawUse sends Redis the same kind of command that the Redis store sends. It makes none of
+// the checks that make the store safe.
 func rawUse(client *redis.Client) contender {
 	ctx := context.Background()
 	n := 0
@@ -179,7 +179,7 @@ func rawUse(client *redis.Client) contender {
 }
 
 func redisUse(client *redis.Client) contender {
-	const skew = time.Millisecond // short, because the store rejects tokens that were issued less than skew after the Redis server started
+	const skew = time.Millisecond // short, because the store rejects all tokens for this time if the Redis server is new
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
 	check(err)
 	time.Sleep(2 * skew)

@@ -100,11 +100,11 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // true if an attack could not be tried on the protected server, or on the unprotected server if only that one is attacked
+	broken := false // true if an attack could not be tried on the protected server or, if there is none, on the unprotected server
 	var why error   // the error of the first attack that could not be tried
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // the demo does not wait for tokens to expire after it has failed
+		if !broken { // once the demo has failed, it does not wait until a token expires
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}

@@ -95,7 +95,7 @@ func (r *room) forChange(d *keyfile.Document) keyfile.Room {
 // forLoading returns the lifetime of tokens and the clock skew that services assume when they
 // load the key file. These two times decide how long an old key must still open tokens. Each
 // of them is the larger of the value in the file and the usual value. A flag replaces the
-// usual value, for services that set their own value in keys.Options.
+// usual value. Operators use the flag if their services set another value in keys.Options.
 func (r *room) forLoading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {

@@ -73,7 +73,7 @@ keys that were made after the leak must go too.`,
 	return cmd
 }
 
-// revoke takes keys out of the key file. If one of these keys seals now, it also adds the
+// revoke takes keys out of the key file. If one of these keys seals now, revoke also adds the
 // successor to the file, or returns an error if the successor is nil.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
 	sealing := d.Schedule().SealerAt(now)
@@ -98,7 +98,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // the key before a revoked key now seals for longer, and must also open for longer
+	d.Extend(now, room) // if a key was revoked, the key before it seals for longer, and so must also open for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"
@@ -115,9 +115,9 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if len(left) > 0 && len(revoked) > 0 {
 		did.warn("%s still in use: if the whole file leaked, run revoke --all --replace", strings.Join(left, " "))
 	}
-	// Only warn if a key stops opening tokens before they expire: an error would leave a leaked
-	// key in the file. The second Check assumes that the lifetime is zero. It returns an
-	// error only if the file is wrong for every lifetime.
+	// If a key stops opening tokens before they expire, give a warning and no error: an error
+	// would leave a leaked key in the file. The second Check assumes that the lifetime is zero. It
+	// returns an error only if the file is wrong for every lifetime.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}

@@ -97,8 +97,8 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// copyDone copies the fields Done, Added and DeliverBefore to v from another view, the parameter
-// did. It also adds the warnings of that view to those of v.
+// copyDone copies the fields Done, Added and DeliverBefore from another view to v. It also adds
+// the warnings of that view to those of v.
 func (v *fileView) copyDone(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)

@@ -116,7 +116,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// The function no returns an error with exit code 1: the command has found an answer, and the
+// This function returns an error with exit code 1: the command has found an answer, and the
 // answer is "no". For a command that could not find an answer, use the function failed.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}

@@ -23,7 +23,7 @@ type readiness struct {
 	result []error
 }
 
-// readyFor is how long the result of a check is used again, so that frequent requests for the
+// readyFor is how long the proxy reuses the result of a check, so that frequent requests for the
 // readiness do not burden the server.
 const readyFor = time.Second
 

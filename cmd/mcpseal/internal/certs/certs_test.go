@@ -12,10 +12,10 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/certstest"
 )
 
-// files has the paths of a certificate and its key, and the authority that signs the certificate.
+// files describes the files of a certificate and its key.
 type files struct {
-	authority *certstest.Authority
-	cert, key string
+	authority *certstest.Authority // signs the certificate
+	cert, key string               // the paths of the files
 }
 
 func newFiles(t *testing.T) *files {

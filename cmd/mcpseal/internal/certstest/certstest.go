@@ -54,8 +54,8 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Issue returns a certificate and its key in PEM form, for servers and clients alike. If
-// the field DNS lists an IP address, the certificate names it as an address, not as a host name.
+// Issue returns a certificate and its key in PEM form, for servers and clients alike. An IP
+// address in leaf.DNS becomes an address in the certificate, not a host name.
 func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
 	t.Helper()
 	if leaf.NotAfter.IsZero() {

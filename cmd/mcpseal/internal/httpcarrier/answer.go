@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// answers is a transport that sends a request to the server through the transport next. It
-// returns the answer that the client gets.
+// answers wraps the transport that sends requests to the server. It returns the answers that
+// the client gets.
 type answers struct{ next http.RoundTripper }
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -61,8 +61,8 @@ var (
 
 // readWhole reads a message up to its end. If the message has more bytes than the limit,
 // readWhole returns errTooLong. The parameter expected is the likely length, or -1 if it is not
-// known. The share grows with the bytes that arrive, so a peer that announces a long message and
-// does not send it uses little of the budget.
+// known. The share grows with the bytes that arrive. So a peer uses little of the budget if it
+// announces a long message but does not send the message.
 func readWhole(from io.Reader, limit int, expected int64, s *share) ([]byte, error) {
 	first := int(min(max(expected+1, 4<<10), mostExpected, int64(limit)+1)) // the extra byte shows whether the message goes on
 	if !s.resize(first) {

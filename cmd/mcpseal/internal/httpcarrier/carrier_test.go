@@ -854,7 +854,8 @@ func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
 }
 
 // TestTheServerIsNotAskedForAnswersThatCannotBeSealed checks that the carrier removes the headers
-// with which a client could ask for such an answer: a compressed or partial one, for example.
+// with which a client could ask for an answer that cannot be sealed. Such an answer is compressed
+// or partial, for example.
 func TestTheServerIsNotAskedForAnswersThatCannotBeSealed(t *testing.T) {
 	var got *http.Request
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {

@@ -103,8 +103,8 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			// The CR and the LF are two line ends: the comment line between them has been sent by
-			// itself. CR LF would count as one line end, so change the CR into an LF.
+			// The CR and the LF end two lines: between these lines was a comment line, which has
+			// already been sent. But CR LF would count as one line end, so change the CR into an LF.
 			e.event[last] = '\n'
 		}
 		e.event = append(e.event, chunk[:n]...)
@@ -139,7 +139,7 @@ func (e *events) skipMark(chunk []byte) []byte {
 // lineLength returns the length of the first line of the chunk, with its CR or LF. A line that
 // ends with CR LF is counted up to the CR only.
 func lineLength(chunk []byte) int {
-	const stride = 1 << 10 // keeps the search for an LF short where all lines end with a CR
+	const stride = 1 << 10 // without this limit, each search for an LF would read the whole chunk if all lines end with a CR
 	for at := 0; at < len(chunk); at += stride {
 		part := chunk[at:min(at+stride, len(chunk))]
 		end := bytes.IndexByte(part, '\n')
@@ -299,7 +299,7 @@ type field struct {
 	value []byte
 }
 
-// fields yields the lines of an event that are not empty.
+// fields yields the non-empty lines of an event.
 func fields(text []byte) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for len(text) > 0 {

@@ -62,7 +62,7 @@ func (s *slowClients) close() {
 	}
 }
 
-// await waits until number() returns the value want.
+// await waits until number() == want.
 func (s *slowClients) await(what string, number func() int64, want int64) {
 	s.t.Helper()
 	for deadline := time.Now().Add(time.Minute); number() != want; time.Sleep(time.Millisecond) {

@@ -18,7 +18,8 @@ type Request struct {
 	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
 }
 
-// record calls Config.Ended for a request that began at the time start and has ended now.
+// record calls Config.Ended for a request that has just ended. The parameter start says when the
+// request began.
 func (c *call) record(w *hastyWriter, start time.Time) {
 	r := Request{
 		HTTPMethod: mcpseal.PlainText(c.request.Method), Status: w.status, Duration: time.Since(start),

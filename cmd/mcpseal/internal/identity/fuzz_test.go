@@ -92,7 +92,8 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// verifyAll verifies a token as if it were signed with each algorithm of a key.
+// verifyAll verifies a token once for each algorithm of a key, as if the token were signed with
+// that algorithm.
 func verifyAll(k key, token string) {
 	_, rest, _ := strings.Cut(token, ".")
 	for _, algorithm := range k.algorithms {

@@ -133,7 +133,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	}
 }
 
-// fresh reports whether there are keys, and their age is below the limit.
+// fresh reports whether there are keys that are younger than the limit.
 func (s *keySet) fresh(limit time.Duration) bool {
 	return !s.fetched.IsZero() && s.now().Sub(s.fetched) < limit
 }

@@ -108,8 +108,8 @@ func TestConcurrentUnknownKeyIDsShareOneFetch(t *testing.T) {
 	}
 }
 
-// TestARequestThatEndsDoesNotEndTheFetch checks that a fetch goes on after the request that caused
-// it has ended, because other requests may wait for the keys.
+// TestARequestThatEndsDoesNotEndTheFetch checks that a fetch does not end with the request that
+// started it, because other requests may wait for the keys.
 func TestARequestThatEndsDoesNotEndTheFetch(t *testing.T) {
 	r := newRig(t)
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -157,8 +157,8 @@ func TestASlowProviderDoesNotHoldRequests(t *testing.T) {
 }
 
 // TestKeysAreRenewedBeforeRequestsHaveToWait checks that keys older than refreshAfter are fetched
-// again while requests still use them. The provider answers the fetch only after the request that
-// caused it was accepted.
+// again while requests still use them. The request that starts the fetch is accepted before the
+// provider answers.
 func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
 	r := newRig(t)
 	r.ready()

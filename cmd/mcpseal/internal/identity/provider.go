@@ -75,7 +75,7 @@ func (p *provider) keys(ctx context.Context) ([]key, error) {
 }
 
 // discover returns the address of the keys from the issuer's metadata. It fetches the OpenID
-// Connect metadata, or the RFC 8414 metadata if the issuer does not have the former.
+// Connect metadata. If the issuer has none, it fetches the RFC 8414 metadata instead.
 func (p *provider) discover(ctx context.Context) (string, error) {
 	issuer, err := parseAddress(p.issuer)
 	if err != nil {
@@ -111,8 +111,8 @@ func (p *provider) discover(ctx context.Context) (string, error) {
 
 var errStatus = errors.New("the provider does not have this document")
 
-// get fetches a JSON document of the provider, and decodes it into the value that the
-// pointer target points to.
+// get fetches a JSON document of the provider, and decodes it into target, which must be a
+// pointer.
 func (p *provider) get(ctx context.Context, address string, target any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

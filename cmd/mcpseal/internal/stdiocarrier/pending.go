@@ -121,7 +121,7 @@ func (p *pending) take(id string) *proxy.Exchange {
 }
 
 // end returns the exchanges that the server has not answered and will not answer. After this
-// call, the methods reserve and setExchange refuse every request.
+// call, reserve returns an error for every request, and setExchange returns false.
 func (p *pending) end() (left []*proxy.Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +148,8 @@ func (p *pending) remove(id string) {
 	delete(p.requests, key)
 }
 
-// likeness returns the same text for all ids that a server could confuse, because the server
-// reads a number as a float64, or a string of digits as a number. The given id is JSON text.
+// likeness returns the same text for all ids that a server could confuse. A server may read a
+// number as a float64, or a string of digits as a number. The given id is JSON text.
 func likeness(id string) string {
 	text, digits := id, id
 	if strings.HasPrefix(id, `"`) {

@@ -221,7 +221,7 @@ func (r *rig) send(line string) {
 	}
 }
 
-// order sends a notification test/… for the server.
+// order sends the server a notification with the method test/…, which tells the server what to do.
 func (r *rig) order(method string, params map[string]any) {
 	r.t.Helper()
 	text, err := json.Marshal(params)
@@ -308,9 +308,10 @@ func ask(id, state string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"input_required","requestState":"` + state + `","inputRequests":{"sure":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 }
 
-// call returns a request that calls a tool. The parameter more is "", or a comma and further params.
-func call(id, tool, more string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"env":"staging"}` + more + `}}`
+// call returns a request that calls a tool. The text extraParams is "", or a comma and further
+// params.
+func call(id, tool, extraParams string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"env":"staging"}` + extraParams + `}}`
 }
 
 // tokenOf returns the token in an answer that the client got: the answer's state or cursor.

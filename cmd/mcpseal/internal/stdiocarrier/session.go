@@ -148,7 +148,7 @@ func (s *session) exchangeOf(line []byte) *proxy.Exchange {
 	if !ok { // the line will be refused, but the client must get an error for its request
 		id, method = anyHead(line)
 	}
-	if id == "" || method { // a notification, or a request of the server with an id of its own
+	if id == "" || method { // a notification, or a request from the server: its id is not the id of a request from the client
 		return nil
 	}
 	return s.pending.take(id)
