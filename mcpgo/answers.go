@@ -101,20 +101,29 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 func copyAnswer(answer mcp.InputResponse) (copied mcp.InputResponse) {
 	if a := answer.Elicitation; a != nil {
 		own := *a
-		own.Content = copyJSON(a.Content)
+		own.Meta, own.Content = copyMeta(a.Meta), copyJSON(a.Content)
 		copied.Elicitation = &own
 	}
 	if a := answer.Sampling; a != nil {
 		own := *a
-		own.Content = copyJSON(a.Content)
+		own.Meta, own.Content = copyMeta(a.Meta), copyJSON(a.Content)
 		copied.Sampling = &own
 	}
 	if a := answer.Roots; a != nil {
 		own := *a
-		own.Roots = slices.Clone(a.Roots)
+		own.Meta, own.Roots = copyMeta(a.Meta), slices.Clone(a.Roots)
 		copied.Roots = &own
 	}
 	return copied
+}
+
+func copyMeta(meta *mcp.Meta) *mcp.Meta {
+	if meta == nil {
+		return nil
+	}
+	own := *meta
+	own.AdditionalFields, _ = copyJSON(meta.AdditionalFields).(map[string]any)
+	return &own
 }
 
 // isExact reports whether the JSON of an answer means the same to every reader. mcp-go reads

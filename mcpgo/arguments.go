@@ -126,19 +126,20 @@ func forgetArrival(ctx context.Context) {
 }
 
 // boundTo returns the text that the token of a call is bound to. Middleware may pass on a context
-// that does not tell what the client sent. Then boundTo returns an unbindable text.
-func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) []byte {
+// that does not tell what the client sent, or call the handler after the call has ended. Then
+// boundTo returns an unbindable text, and unknown is true.
+func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) (text []byte, unknown bool) {
 	if !i.mayChange() {
-		return wrapArray(params.RawArguments)
+		return wrapArray(params.RawArguments), false
 	}
 	sent, ok := remembered(ctx, &arrivals).([]byte)
 	switch {
 	case ok:
-		return boundText(sent, params, i.policy.MaxArguments)
+		return boundText(sent, params, i.policy.MaxArguments), false
 	case params.Task != nil:
-		return boundText(params.RawArguments, params, i.policy.MaxArguments) // see forgetArrival
+		return boundText(params.RawArguments, params, i.policy.MaxArguments), false // see forgetArrival
 	}
-	return unbindable()
+	return unbindable(), true
 }
 
 // mayChange reports whether a hook of the author, or middleware that was added before Protect,

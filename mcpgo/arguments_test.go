@@ -350,8 +350,8 @@ func TestArgumentsThatCannotBeBoundAreNeverTheSame(t *testing.T) {
 // Middleware may pass on a context that does not tell what the client sent. Then no token is sealed,
 // and none opens.
 func TestNoTokenIsBoundIfNothingTellsWhatArrived(t *testing.T) {
-	forgets := false
-	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	forgets, l := false, new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if info := *server.RequestProtocolInfoFromContext(ctx); forgets {
 				ctx = server.WithRequestProtocolInfo(ctx, &info)
@@ -363,7 +363,8 @@ func TestNoTokenIsBoundIfNothingTellsWhatArrived(t *testing.T) {
 	asked := token(alice, t, srv)
 	forgets = true
 	isRejected(t, retry(alice, t, srv, asked))
-	isInvalid(t, "a question", send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`))
+	isInternal(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`))
+	has(t, l, "nothing tells what the client sent")
 	if r := send(alice, t, srv, "tools/call", `"name":"echo","arguments":{"x":1}`); r.Error != nil {
 		t.Errorf("a tool that does not ask: %s", r.raw)
 	}

@@ -48,14 +48,15 @@ func TestAStateIsNotBoundToNobodyInSilence(t *testing.T) {
 		return mcp.NewToolResultText("done"), err
 	})
 	alice := context.WithValue(t.Context(), loginKey{}, "alice")
-	for _, tool := range []string{"set", "get"} {
-		isInternal(t, send(alice, t, srv, "tools/call", `"name":`+quote(tool)))
-	}
+	isInternal(t, send(alice, t, srv, "tools/call", `"name":"set"`))
 	has(t, l, "middleware that was added after Protect put the user into the context")
 	token(alice, t, srv)
 	has(t, l, said)
 
-	// A caller without a name may use the tools.
+	// The tool "get" seals nothing, so alice may use it. A caller without a name may use both tools.
+	if r := send(alice, t, srv, "tools/call", `"name":"get"`); r.Error != nil {
+		t.Errorf("get: %s", r.raw)
+	}
 	for _, tool := range []string{"set", "get"} {
 		if r := send(t.Context(), t, srv, "tools/call", `"name":`+quote(tool)); r.Error != nil {
 			t.Errorf("%s: %s", tool, r.raw)
@@ -97,6 +98,17 @@ func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
 	}
 }
 
+// metaOlder is the session of an older client whose answers have metadata.
+type metaOlder struct{ fakeOlder }
+
+func (o metaOlder) RequestElicitation(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	answer, err := o.fakeOlder.RequestElicitation(ctx, req)
+	if err == nil {
+		answer.Meta = &mcp.Meta{AdditionalFields: map[string]any{"vendor": "x"}}
+	}
+	return answer, err
+}
+
 // TestEachTryHasItsOwnAnswers uses middleware from before Protect that calls the handler again if
 // it fails. The handler changes the answers that it gets.
 func TestEachTryHasItsOwnAnswers(t *testing.T) {
@@ -114,15 +126,18 @@ func TestEachTryHasItsOwnAnswers(t *testing.T) {
 		if req.Params.RequestState == "" {
 			return question().ToolResult(), nil
 		}
-		form := server.ElicitationResponse(req.Params.InputResponses, "ok").Content.(map[string]any)
-		seen = append(seen, fmt.Sprint(form))
+		answer := server.ElicitationResponse(req.Params.InputResponses, "ok")
+		form := answer.Content.(map[string]any)
+		seen = append(seen, fmt.Sprint(form, answer.Meta.AdditionalFields))
 		clear(form)
+		clear(answer.Meta.AdditionalFields)
 		if len(seen)%2 == 1 {
 			return nil, errors.New("flaky")
 		}
 		return mcp.NewToolResultText("done"), nil
 	})
-	if r := older(t, srv, `"name":"flaky"`); r.text() != "done" || len(seen) != 2 || seen[0] != seen[1] {
+	r := message(srv.WithContext(as(t.Context(), "alice"), metaOlder{}), t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"flaky"}}`)
+	if r.text() != "done" || len(seen) != 2 || seen[0] != seen[1] {
 		t.Errorf("%s: %v", r.raw, seen)
 	}
 }
@@ -220,5 +235,96 @@ func TestHooksAreKnownHoweverTheyWereAdded(t *testing.T) {
 	p.Install(server.NewMCPServer("test", "2", server.WithHooks(&copied)))
 	if a, b := len(slices.Concat(hooks.OnAfterListTools)), len(copied.OnAfterListTools); a != 1 || b != 1 {
 		t.Errorf("%d and %d hooks", a, b)
+	}
+}
+
+// TestALostNotificationForgetsNoArguments uses middleware from before Protect that reports a lost
+// notification to all hooks, as mcp-go does with the context of a call that still runs.
+func TestALostNotificationForgetsNoArguments(t *testing.T) {
+	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for _, lost := range server.ServerFromContext(ctx).GetHooks().OnError {
+				lost(ctx, nil, "notification", nil, server.ErrNotificationChannelBlocked)
+			}
+			return next(ctx, req)
+		}
+	}))
+	alice := as(t.Context(), "alice")
+	if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// TestAToolThatOnlyTasksRunIsRegistered names in the options a tool that always runs as a task. The
+// log must not say that this tool is not registered.
+func TestAToolThatOnlyTasksRunIsRegistered(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithTaskCapabilities(true, true, true))
+	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"long", "missing"}, Logger: l.logger()})
+	srv.AddTaskTool(mcp.NewTool("long", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+		return nil, nil
+	})
+	send(t.Context(), t, srv, "tools/list", "")
+	const warned = "option=mcpgo.Options.Unsolicited tool="
+	if said := l.String(); strings.Contains(said, warned+"long") || !strings.Contains(said, warned+"missing") {
+		t.Error(said)
+	}
+}
+
+// callsBack is the handler of a log. It calls a function for each record.
+type callsBack struct {
+	slog.Handler
+	back func(context.Context)
+}
+
+func (h callsBack) Handle(ctx context.Context, _ slog.Record) error {
+	h.back(ctx)
+	return nil
+}
+
+// TestALogThatAsksWhoIsCallingDoesNotHang uses a log that asks Options.Principal for the user of
+// each record. The first record says that there is no user.
+func TestALogThatAsksWhoIsCallingDoesNotHang(t *testing.T) {
+	var principal mcpseal.Principal
+	records := 0
+	handler := callsBack{slog.NewTextHandler(new(log), nil), func(ctx context.Context) {
+		records++
+		principal(ctx)
+	}}
+	p := mcpgo.Prepare(boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, AllowAnonymous: true, Logger: slog.New(handler)})
+	request, err := p.Request(t.Context(), mcp.CallToolRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal = request.Principal
+	if user, err := principal(t.Context()); user != "" || err != nil || records != 1 {
+		t.Errorf("user %q, error %v, %d records", user, err, records)
+	}
+}
+
+// TestACursorThatAHookChangedIsNotSealed uses a hook that makes the cursor of a list unreadable for
+// mcp-go. The client must notice that it does not have the whole list.
+func TestACursorThatAHookChangedIsNotSealed(t *testing.T) {
+	l, hooks := new(log), new(server.Hooks)
+	hooks.AddAfterListTools(func(_ context.Context, _ any, _ *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
+		r.NextCursor = "page 2"
+	})
+	srv := protected(t, l, server.WithHooks(hooks), server.WithPaginationLimit(1))
+	if r := send(as(t.Context(), "alice"), t, srv, "tools/list", ""); r.Result.NextCursor != "unavailable" {
+		t.Errorf("got %s", r.raw)
+	}
+	has(t, l, "leave NextCursor as it is")
+}
+
+// TestArgumentsThatAHookMakesEmptyAgree uses a hook that replaces the arguments of a paged tool with
+// a nil map of another type.
+func TestArgumentsThatAHookMakesEmptyAgree(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		req.Params.Arguments = map[string]string(nil)
+	})
+	srv := paged(t, new(log), nil, server.WithHooks(hooks))
+	if p, r := page(as(t.Context(), "alice"), t, srv, `{}`); len(p.Items) != 2 {
+		t.Errorf("got %s", r.raw)
 	}
 }

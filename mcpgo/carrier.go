@@ -16,6 +16,7 @@ import (
 type call struct {
 	method, target string
 	arguments      []byte            // the JSON that the token is bound to; callOfTool and callOfPrompt do not set it
+	unknown        bool              // true if nothing tells what the client sent as arguments: see boundTo
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	token          string
 	answers        mcp.InputResponses

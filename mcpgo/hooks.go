@@ -88,7 +88,11 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 func addOurs(h *server.Hooks) {
 	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
-	h.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, _ error) { forgetArrival(ctx) })
+	h.AddOnError(func(ctx context.Context, _ any, method mcp.MCPMethod, _ any, _ error) {
+		if method == mcp.MethodToolsCall { // mcp-go also reports a lost notification, with the context of a call that still runs
+			forgetArrival(ctx)
+		}
+	})
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		forgetArrival(ctx)
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && isUnsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
@@ -332,12 +336,14 @@ func (p *Protection) refuse(ctx context.Context, method, reason string) error {
 // nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
-// registered returns those tools that an option names and that mcp-go knows by this name. What
-// the client sees is no proof: the author's hooks may show it other names.
-func (i *installation) registered(ctx context.Context) iter.Seq[string] {
+// registered returns those tools that an option names and that mcp-go knows by this name. The list
+// that the client gets proves this for task tools alone, which mcp-go does not tell: the author's
+// hooks may show the client other names.
+func (i *installation) registered(ctx context.Context, listed []mcp.Tool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range slices.Concat(i.policy.ReplayTools, i.options.Unsolicited) {
-			if toolOf(ctx, name) != nil && !yield(name) {
+			known := toolOf(ctx, name) != nil || slices.ContainsFunc(listed, func(t mcp.Tool) bool { return t.Name == name && t.Execution != nil })
+			if known && !yield(name) {
 				return
 			}
 		}

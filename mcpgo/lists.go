@@ -24,7 +24,7 @@ func addListHooks(h *server.Hooks) {
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
 			i.sealList(ctx, mcp.MethodToolsList, weak.Make(req), &r.NextCursor)
-			i.unlisted.Page(ctx, 0, true, i.registered(ctx), i.logger)
+			i.unlisted.Page(ctx, 0, true, i.registered(ctx, r.Tools), i.logger)
 		}
 	})
 	h.AddBeforeListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest) {
@@ -114,6 +114,11 @@ func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, reque
 	}
 	page, ok := i.pages.take(request)
 	if *next == "" {
+		return
+	}
+	if _, err := base64.StdEncoding.DecodeString(string(*next)); err != nil { // openList would refuse it
+		i.refuse(ctx, string(method), "a hook changed the cursor of a list to a text that mcp-go cannot read: leave NextCursor as it is")
+		*next = unusableCursor
 		return
 	}
 	if !ok {

@@ -19,7 +19,7 @@ import (
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
-		c.arguments = i.boundTo(ctx, &req.Params)
+		c.arguments, c.unknown = i.boundTo(ctx, &req.Params)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -159,6 +159,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
 	if c.task {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
+	}
+	if c.unknown {
+		return "", i.refuse(of.Context, c.method, "a tool cannot ask, because nothing tells what the client sent: middleware that was added before Protect must pass on "+
+			"the context of the same call while this call runs, and must not change Params.Task")
 	}
 	if err := checkWritableBeside(result); err != nil {
 		return "", i.refuse(of.Context, c.method, "the _meta or the content of a result that asks cannot be written as JSON: "+err.Error())

@@ -254,7 +254,7 @@ func agree(text []byte, value any) bool {
 	}
 	// A hook, middleware or handler may have put other types into the value than those that
 	// encoding/json decodes into an any, for example a []string.
-	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(again, orEmpty(decoded))
+	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(orEmpty(again), orEmpty(decoded))
 }
 
 // read reads the JSON of a call's arguments. It returns the arguments for the handler, the

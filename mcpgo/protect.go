@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -79,7 +79,7 @@ type Protection struct {
 	caller   mcpseal.Principal // the method principal as a value, made once to save allocations
 	lists    cursor.Issuer     // nil if list cursors are not sealed
 
-	nobody      sync.Once       // for the warning that a caller has no name
+	nobody      atomic.Bool     // true once the log has said that a caller has no name
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
 	issued      recent[[32]byte, struct{}] // the digests of the tokens that were sealed last
@@ -209,10 +209,10 @@ func (p *Protection) principal(ctx context.Context) (string, error) {
 		if !p.options.AllowAnonymous {
 			return "", errEmptyUser
 		}
-		p.nobody.Do(func() {
+		if !p.nobody.Swap(true) {
 			p.logger().WarnContext(ctx, "mcpgo: Options.Principal found no user, so a state or cursor is bound to nobody, and anybody who gets it can use it: "+
 				"if this caller had a user, put the user into the context before any middleware runs")
-		})
+		}
 	}
 	return user, err
 }

@@ -40,20 +40,22 @@ func Sealed(ctx context.Context) bool {
 	return call != nil && call.Server == server.ServerFromContext(ctx)
 }
 
-// checkPassage returns an error if a call came through no boundary, or if its token is bound to
-// nobody although the handler knows a user.
-func checkPassage(ctx context.Context) error {
-	if !Sealed(ctx) {
-		return unprotected(ctx)
+// isNobodys reports whether a token of a call would be bound to nobody although the handler knows
+// a user.
+func isNobodys(ctx context.Context) (found bool) {
+	i, call := installed(ctx), passage.From(ctx)
+	if i == nil || call.Server == nil || i.options.Principal == nil || !i.options.AllowAnonymous {
+		return false // a test of a handler, or a server on which a call without a user fails
 	}
-	i := installed(ctx)
-	if i == nil || passage.From(ctx).Server == nil || i.options.Principal == nil || !i.options.AllowAnonymous {
-		return nil // a test of a handler, or a server on which only errors can be nobody
-	}
-	if _, err := i.arrivedUser(ctx); err == errInnerUser {
-		return i.refuse(ctx, "", errInnerUser.Error())
-	}
-	return nil
+	mcpseal.Guard(func() error {
+		if inner, err := i.options.Principal(ctx); inner == "" || err != nil {
+			return err
+		}
+		arrived, err := i.options.Principal(call.Context)
+		found = arrived == "" && err == nil
+		return err
+	})
+	return found
 }
 
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
@@ -63,8 +65,11 @@ func checkPassage(ctx context.Context) error {
 // boundary. It also fails if middleware that was added after Protect put the user into the
 // context, and Options.Principal did not find a user before.
 func SetState(ctx context.Context, result, value any) error {
-	if err := checkPassage(ctx); err != nil {
-		return err
+	if !Sealed(ctx) {
+		return unprotected(ctx)
+	}
+	if isNobodys(ctx) {
+		return installed(ctx).refuse(ctx, "", errInnerUser.Error())
 	}
 	text, err := mcpseal.EncodeState(value)
 	if err != nil {
@@ -89,12 +94,11 @@ func SetState(ctx context.Context, result, value any) error {
 // request that the handler got. In the first round, present is false. State fails if the
 // state was written by something else, or by an earlier version of the handler: it has
 // members that T does not have, or members of other types. The error repeats nothing of
-// the state. State also fails as SetState does. Call State at the start of a handler that
-// writes its state with SetState.
+// the state. Call State at the start of a handler that writes its state with SetState.
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
-	if err := checkPassage(ctx); err != nil {
-		return none, false, err
+	if !Sealed(ctx) {
+		return none, false, unprotected(ctx)
 	}
 	c, ok := anyCall(req)
 	if !ok {

@@ -173,8 +173,8 @@ func TestATaskThatMiddlewareHidesCannotAsk(t *testing.T) {
 	srv.AddTool(mcp.NewTool("both", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return question().ToolResult(), nil
 	})
-	if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{}`); !strings.Contains(r.raw, "Invalid params") {
+	if r := result(as(t.Context(), "alice"), t, srv, `"name":"both","task":{}`); !strings.Contains(r.raw, "Internal error") {
 		t.Errorf("got %s", r.raw)
 	}
-	has(t, l, "arguments cannot be digested")
+	has(t, l, "nothing tells what the client sent")
 }
