@@ -13,9 +13,9 @@ import (
 )
 
 // TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every
-// adapter must keep. The function start makes a server with the adapter under test, as
-// the parameter server describes it, and returns a client of that server. Each subtest
-// starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
+// adapter must keep. TestAdapter calls start to make a server with the adapter under test.
+// The [AdapterServer] says what this server must be like. The function start returns a client
+// of the server. Each subtest starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
 // and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()

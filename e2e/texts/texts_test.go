@@ -37,7 +37,7 @@ func TestEveryTextHasARow(t *testing.T) {
 
 // unseen has texts that the extractor finds, but that neither a client nor a server's log shows.
 var unseen = map[string]bool{
-	"a resource":  true, // other texts show it in place of a name
+	"a resource":  true, // a part of other texts: it replaces the name of a target that has none
 	"unknown key": true, // replaced by a text with the id of the key
 
 	// The log shows only the type of these errors.
