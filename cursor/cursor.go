@@ -41,23 +41,3 @@ func New(config Config) (*Cursors, error) {
 
 // prefix is the text that every cursor begins with.
 var prefix = mcpseal.PurposeCursor.Prefix()
-
-// maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without
-// decoding it. No codec makes a longer one.
-func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
-
-// Open returns the page that a cursor leads to: see [Issuer]. Call it for every request
-// of a paginated list, also for the first page.
-func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error) {
-	page := Page{cursors: c, request: request}
-	if cursor == "" {
-		return page, nil
-	}
-	start := c.start()
-	fail := page.open(ctx, cursor)
-	c.report(ctx, OpOpen, start, &request, cursor, fail)
-	if fail != nil {
-		return Page{}, &RejectError{fail.Reason, fail.Cause}
-	}
-	return page, nil
-}

@@ -1,14 +1,12 @@
 package cursor
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -104,51 +102,6 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 		return "", &IssueError{fail.Reason, fail.Cause}
 	}
 	return cursor, nil
-}
-
-// open sets p to the page that a cursor leads to, or returns why the cursor is refused.
-func (p *Page) open(ctx context.Context, cursor string) *failure {
-	config := &p.cursors.config
-	text, ok := strings.CutPrefix(cursor, prefix)
-	if !ok {
-		return failed(mcpseal.ReasonMalformed)
-	}
-	if len(cursor) > p.cursors.maxCursor() || len(p.request.Arguments) > config.MaxArguments {
-		return failed(mcpseal.ReasonTooLarge)
-	}
-	s := native.Borrow()
-	defer s.Release()
-	payload, fail := p.cursors.texts.Open(ctx, s, text)
-	if fail != nil {
-		return fail
-	}
-	r, head, reason := parseRecord(payload)
-	if reason != "" {
-		return failed(reason)
-	}
-	if fail := p.digestArguments(); fail != nil { // after texts.Open, so that no digest is computed for a forged cursor
-		fail.Reason = mcpseal.ReasonArguments
-		return fail
-	}
-	if fail := p.bind(ctx, r.who == forEverybody); fail != nil {
-		return fail
-	}
-	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the server left the cursor in Arguments, so no cursor of this server can ever open
-			return failedBecause(reason, "%s", errAmongArguments)
-		}
-		return failed(reason)
-	}
-	if len(r.position) > config.MaxPosition {
-		return failed(mcpseal.ReasonTooLarge)
-	}
-	// Expiry is checked last, so that only somebody who may use the cursor learns that it expired.
-	p.opened = time.Now().UnixMilli()
-	if reason := r.inTime(p.opened); reason != "" {
-		return failed(reason)
-	}
-	p.number, p.position = int(r.number), append(make([]byte, 0, len(r.position)), r.position...)
-	return nil
 }
 
 // issue returns the sealed cursor of the next page, or why that cursor cannot be issued.

@@ -114,17 +114,6 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	return mcpseal.ReasonRequest
 }
 
-// inTime returns why the record's times are refused, or "" if they are accepted.
-func (r *record) inTime(now int64) mcpseal.Reason {
-	if !(r.issued <= now+clockSkew.Milliseconds()) {
-		return mcpseal.ReasonFromTheFuture
-	}
-	if !(now < r.issued+r.lifetime) {
-		return mcpseal.ReasonExpired
-	}
-	return ""
-}
-
 const (
 	digestSize = native.DigestSize
 	hintSize   = 2
