@@ -194,7 +194,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 	if f.record != nil {
 		// A direct call keeps the round on the caller's stack. A call through an interface
 		// would move it to the heap.
-		round.claims, round.questions, round.sealed, fail = f.record.open(ctx, &round.binding, &round.digests, token)
+		fail = f.record.open(ctx, &round.binding, &round.digests, token, &round.contents)
 	} else {
 		fail = guardFormat(func() (err error) {
 			onHeap := round.binding
@@ -214,7 +214,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		})
 	}
 	if fail != nil {
-		round.claims, round.questions = Claims{}, questionList{}
+		round.contents = contents{}
 		return fail
 	}
 	round.waived, round.named = f.waives, f.carries&ClaimRequest != 0

@@ -148,24 +148,26 @@ func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSi
 	return recordDigest != nil && native.Same(recordDigest, requestDigest)
 }
 
-// decode returns the claims, and the questions in their encoded form. Both are copied
-// from the payload in one allocation. The reason is "" if the record is well-formed.
-func (rec *record) decode() (Claims, questionList, Reason) {
+// decode puts the claims and the questions into c. Both are copied from the payload in one
+// allocation. The reason is "" if the record is well-formed.
+func (rec *record) decode(c *contents) Reason {
+	questions, state, ok := cutQuestions(rec.rest, rec.questions)
+	hasState := rec.head[atFlags]&flagState != 0
+	if !ok || !hasState && state != "" {
+		return ReasonMalformed
+	}
 	issued := rec.issued()
-	c := Claims{
+	c.questions = questions
+	c.claims = Claims{
 		Issued:    issued,
 		Expires:   issued + rec.lifetime(),
 		Flow:      rec.flow(),
 		FlowStart: issued - rec.age(),
 		Round:     rec.round(),
-		HasState:  rec.head[atFlags]&flagState != 0,
+		State:     state,
+		HasState:  hasState,
 	}
-	questions, state, ok := cutQuestions(rec.rest, rec.questions)
-	if !ok || !c.HasState && state != "" {
-		return Claims{}, questionList{}, ReasonMalformed
-	}
-	c.State = state
-	return c, questions, ""
+	return ""
 }
 
 const digestSize = native.DigestSize
@@ -233,20 +235,21 @@ func inspectState(payload []byte) (inspect.State, error) {
 	if reason != "" {
 		return inspect.State{}, reason
 	}
-	c, questions, reason := rec.decode()
-	if reason != "" {
+	var held contents
+	if reason := rec.decode(&held); reason != "" {
 		return inspect.State{}, reason
 	}
+	c := &held.claims
 	s := inspect.State{
 		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,
 		Audience: rec.audience != nil, User: rec.user != nil,
 		State: c.State, HasState: c.HasState,
 	}
-	for q := range questions.inOrder {
+	for q := range held.questions.inOrder {
 		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind), Worded: q.Digest != [digestSize]byte{}})
 	}
 	s.Limits = func(at time.Time, maxFlow time.Duration, maxRounds int) string {
-		return string(timeReason(at.UnixMilli(), &c, true, maxFlow, maxRounds))
+		return string(timeReason(at.UnixMilli(), c, true, maxFlow, maxRounds))
 	}
 	return s, nil
 }

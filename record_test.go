@@ -47,7 +47,7 @@ func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
 	for n := range payload {
 		rec, reason := parseRecord(payload[:n])
 		if reason == "" {
-			_, _, reason = rec.decode()
+			reason = rec.decode(new(contents))
 		}
 		if inState := n >= len(payload)-len(claims.State); (reason == "") != inState {
 			t.Errorf("%d of %d bytes: %v", n, len(payload), reason)
@@ -79,7 +79,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	} {
 		rec, reason := parseRecord(c.change(bytes.Clone(good)))
 		if reason == "" {
-			_, _, reason = rec.decode()
+			reason = rec.decode(new(contents))
 		}
 		if reason != c.want {
 			t.Errorf("%s: %v, want %v", name, reason, c.want)
@@ -94,8 +94,8 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
 	if rec, reason := parseRecord(payload); reason != "" {
 		t.Error(reason)
-	} else if _, _, err := rec.decode(); err != ReasonMalformed {
-		t.Errorf("two questions of one key open: %v", err)
+	} else if reason := rec.decode(new(contents)); reason != ReasonMalformed {
+		t.Errorf("two questions of one key open: %v", reason)
 	}
 }
 
@@ -319,10 +319,11 @@ func FuzzRecord(f *testing.F) {
 		if reason != "" {
 			return
 		}
-		claims, questions, reason := rec.decode()
-		if reason != "" {
+		var c contents
+		if rec.decode(&c) != "" {
 			return
 		}
+		claims, questions := c.claims, c.questions
 		claims.Questions = slices.Collect(questions.inOrder)
 		keys := map[string]bool{}
 		for _, q := range claims.Questions {

@@ -61,12 +61,12 @@ func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claim
 }
 
 func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
-	claims, questions, arguments, fail := f.open(ctx, binding, new(digests), token)
-	if fail != nil {
+	var c contents
+	if fail := f.open(ctx, binding, new(digests), token, &c); fail != nil {
 		return Claims{}, fail
 	}
-	claims.Questions, claims.Arguments = slices.Collect(questions.inOrder), arguments[:]
-	return claims, nil
+	c.claims.Questions, c.claims.Arguments = slices.Collect(c.questions.inOrder), c.sealed[:]
+	return c.claims, nil
 }
 
 const errClaims = plainError("the claims do not fit the record")
@@ -89,34 +89,33 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token, nil
 }
 
-// open does what Open does, and reuses the digests in d. It returns the questions in
-// their encoded form. The third result is the digest of the arguments, from the token.
-func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
+// open does what Open does, and reuses the digests in d. It puts what the token holds into c.
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string, c *contents) *failure {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
-		return c, questions, arguments, failed(ReasonMalformed)
+		return failed(ReasonMalformed)
 	}
 	s := native.Borrow()
 	defer s.Release()
 	payload, unopened := f.texts.Open(ctx, s, text)
 	if unopened != nil {
-		return c, questions, arguments, &failure{Failure: *unopened}
+		return &failure{Failure: *unopened}
 	}
 	rec, reason := parseRecord(payload)
 	if reason != "" {
-		return c, questions, arguments, failed(reason)
+		return failed(reason)
 	}
 	d.saltFor(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
 		fail := failed(reason)
 		fail.flow, fail.round = rec.flow(), rec.round()
-		return c, questions, arguments, fail
+		return fail
 	}
-	c, questions, reason = rec.decode()
-	if reason != "" {
-		return c, questions, arguments, failed(reason)
+	if reason := rec.decode(c); reason != "" {
+		return failed(reason)
 	}
-	return c, questions, d.applyMask(rec.head[atArguments:]), nil
+	c.sealed = d.applyMask(rec.head[atArguments:])
+	return nil
 }
 
 // KeyID returns the key id in a token, even in a forged one, or "" if there is none.

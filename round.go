@@ -18,16 +18,21 @@ import (
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
-	digests   digests          // the digests of the binding above
-	caller    Principal        // tells who is calling; nil after its result was stored in binding.User
-	claims    Claims           // what the request's token asserts; zero on a first round
-	questions questionList     // the questions that the request's token holds
-	sealed    [digestSize]byte // the digest of the arguments, from the request's native token
-	arguments []byte           // the digest of the arguments, computed by a format that is not native; nil until it is known
-	waived    ClaimSet         // the claims that the operator waived for the token's format
-	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
-	named     bool             // true if a token says that it was sealed for this target
-	opened    bool             // true if the request's token was accepted
+	digests   digests   // the digests of the binding above
+	caller    Principal // tells who is calling; nil after its result was stored in binding.User
+	contents            // what the request's token holds; zero on a first round
+	arguments []byte    // the digest of the arguments, computed by a format that is not native; nil until it is known
+	waived    ClaimSet  // the claims that the operator waived for the token's format
+	expires   int64     // when the last token that this round sealed expires, in Unix milliseconds
+	named     bool      // true if a token says that it was sealed for this target
+	opened    bool      // true if the request's token was accepted
+}
+
+// contents is what a token holds.
+type contents struct {
+	claims    Claims
+	questions questionList
+	sealed    [digestSize]byte // the digest of the arguments, from a native token
 }
 
 // String returns the round's number in a short text, without state, user or arguments. So
