@@ -67,10 +67,10 @@ func TestAStateIsNotBoundToNobodyInSilence(t *testing.T) {
 	}
 }
 
-// TestTheRegisteredNameOfAToolCounts uses hooks that show clients other names of the tools than
-// those with which the tools were registered.
+// TestTheRegisteredNameOfAToolCounts uses a tool that is registered as ask. Hooks show it to
+// clients as v1_ask.
 func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
-	for name, once := range map[string]bool{"ask": true, "v1_ask": false} {
+	for name, once := range map[string]bool{"ask": true, "v1_ask": false, "v1_long": false} {
 		l, hooks := new(log), new(server.Hooks)
 		hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
 			req.Params.Name = strings.TrimPrefix(req.Params.Name, "v1_")
@@ -84,6 +84,10 @@ func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
 		b := boundary(t, l, func(c *mcpseal.Config) { c.Replay, c.ReplayTools = newStore(t), []string{name} })
 		mcpgo.Protect(srv, b, &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 		addHandlers(srv)
+		registered := srv.GetTool("ask")
+		registered.Tool.Execution = &mcp.ToolExecution{TaskSupport: mcp.TaskSupportOptional}
+		srv.AddTools(*registered)
+		srv.AddTaskTool(mcp.NewTool("long", mcp.WithTaskSupport(mcp.TaskSupportRequired)), nil)
 		send(alice, t, srv, "tools/list", "")
 		if warned := strings.Contains(l.String(), "not registered under this name"); warned == once {
 			t.Errorf("%s: warned: %v", name, warned)
@@ -259,7 +263,8 @@ func TestALostNotificationForgetsNoArguments(t *testing.T) {
 // log must not say that this tool is not registered.
 func TestAToolThatOnlyTasksRunIsRegistered(t *testing.T) {
 	l := new(log)
-	srv := server.NewMCPServer("test", "1", server.WithTaskCapabilities(true, true, true))
+	srv := server.NewMCPServer("test", "1", server.WithTaskCapabilities(true, true, true), server.WithPaginationLimit(1))
+	srv.AddTool(mcp.NewTool("first"), nil)
 	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"long", "missing"}, Logger: l.logger()})
 	srv.AddTaskTool(mcp.NewTool("long", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
 		return nil, nil

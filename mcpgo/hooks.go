@@ -71,6 +71,7 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	clip(h) // a copy that is made later must not share spare capacity either
 	places := &hookPlaces{
 		request: len(h.OnRequestInitialization) - 1,
+		failure: len(h.OnError) - 1,
 		session: len(h.OnRegisterSession) - 1,
 		lists: [...]int{
 			len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
@@ -180,9 +181,10 @@ const hooksChanged = "a hook was added after Protect, or a hook of Protect was r
 // of their code.
 type hookPlaces struct {
 	request int    // the place among the hooks for whole requests
+	failure int    // the place among the hooks for errors
 	session int    // the place among the hooks for sessions that begin
 	lists   [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
-	code    [17]uintptr
+	code    [18]uintptr
 }
 
 // intact reports whether our hooks are still at the places where they were added.
@@ -192,12 +194,12 @@ func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code
 // that can change a result, ours must be the last. Among the hooks that run before a call, ours
 // must be the last too, because a later one could turn the call into a task. Among the hooks that
 // run before any request, ours must be the first, because an earlier one could change what
-// arrived. Hooks of the author for whole requests, for sessions, and before a list may follow
-// ours, so p says where ours are.
-func (p *hookPlaces) codeIn(h *server.Hooks) [17]uintptr {
+// arrived. Hooks of the author for whole requests, for errors, for sessions, and before a list may
+// follow ours, so p says where ours are.
+func (p *hookPlaces) codeIn(h *server.Hooks) [18]uintptr {
 	return [...]uintptr{
 		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
-		codeAt(h.OnRegisterSession, p.session),
+		codeAt(h.OnError, p.failure), codeAt(h.OnRegisterSession, p.session),
 		codeAt(h.OnBeforeListTools, p.lists[0]), codeAt(h.OnBeforeListPrompts, p.lists[1]), codeAt(h.OnBeforeListResources, p.lists[2]),
 		codeAt(h.OnBeforeListResourceTemplates, p.lists[3]), codeAt(h.OnBeforeListTasks, p.lists[4]),
 		codeAt(h.OnBeforeCallTool, len(h.OnBeforeCallTool)-1),
@@ -336,14 +338,12 @@ func (p *Protection) refuse(ctx context.Context, method, reason string) error {
 // nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
-// registered returns those tools that an option names and that mcp-go knows by this name. The list
-// that the client gets proves this for task tools alone, which mcp-go does not tell: the author's
-// hooks may show the client other names.
-func (i *installation) registered(ctx context.Context, listed []mcp.Tool) iter.Seq[string] {
+// registered yields the names of ordinary tools that an option names and that are registered.
+// The names in the list that the client gets prove nothing: hooks may have changed them.
+func (i *installation) registered(ctx context.Context) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range slices.Concat(i.policy.ReplayTools, i.options.Unsolicited) {
-			known := toolOf(ctx, name) != nil || slices.ContainsFunc(listed, func(t mcp.Tool) bool { return t.Name == name && t.Execution != nil })
-			if known && !yield(name) {
+			if toolOf(ctx, name) != nil && !yield(name) {
 				return
 			}
 		}

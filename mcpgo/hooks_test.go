@@ -3,6 +3,7 @@ package mcpgo_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -263,8 +264,7 @@ func TestAServerStaysProtectedAfterGarbageCollection(t *testing.T) {
 // The fields of Hooks are exported, so an author may assign to them, and so remove a hook of
 // ours.
 func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
-	for name, remove := range map[string]func(*server.Hooks){
-		"init": func(h *server.Hooks) { h.OnRequestInitialization = nil },
+	removals := map[string]func(*server.Hooks){
 		"init, for another": func(h *server.Hooks) {
 			h.OnRequestInitialization = []server.OnRequestInitializationFunc{func(context.Context, any, any) error { return nil }}
 		},
@@ -274,12 +274,20 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 		"after a list": func(h *server.Hooks) {
 			h.OnAfterListTools = []server.OnAfterListToolsFunc{func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) {}}
 		},
-		"before a list": func(h *server.Hooks) { h.OnBeforeListTools = nil },
 		"before a call": func(h *server.Hooks) {
 			h.OnBeforeCallTool = []server.OnBeforeCallToolFunc{func(context.Context, any, *mcp.CallToolRequest) {}}
 		},
-		"after a call": func(h *server.Hooks) { h.OnAfterCallTool = nil },
-	} {
+	}
+	fields := reflect.ValueOf(protected(t, new(log)).GetHooks()).Elem()
+	for i := range fields.NumField() {
+		if fields.Field(i).Len() > 0 {
+			removals[fields.Type().Field(i).Name] = func(h *server.Hooks) { reflect.ValueOf(h).Elem().Field(i).SetZero() }
+		}
+	}
+	if len(removals) < 20 {
+		t.Fatalf("only %d removals", len(removals))
+	}
+	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
 			l := new(log)
 			srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithPaginationLimit(1))

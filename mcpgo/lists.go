@@ -24,7 +24,7 @@ func addListHooks(h *server.Hooks) {
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
 			i.sealList(ctx, mcp.MethodToolsList, weak.Make(req), &r.NextCursor)
-			i.unlisted.Page(ctx, 0, true, i.registered(ctx, r.Tools), i.logger)
+			i.unlisted.Page(ctx, 0, true, i.registered(ctx), i.logger)
 		}
 	})
 	h.AddBeforeListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest) {

@@ -35,8 +35,8 @@ type PageOptions = adapter.PageOptions
 //
 // A cursor works only for the user and the arguments of the page that it came with
 // (except the arguments in PageOptions.Unbound), only for this tool of this service, and
-// only for an hour. Any other cursor is refused before the handler runs, with the same
-// text for every reason. An empty cursor means the first page. A position is written as
+// only for an hour. Any other cursor is refused before the handler runs. Only the user who got
+// the cursor learns that it has expired; all other refusals have the same text. An empty cursor means the first page. A position is written as
 // JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
 // may have another lifetime and another limit.
 //
@@ -174,6 +174,11 @@ func (i *installation) refuseLong(ctx context.Context, params *mcp.CallToolParam
 func (i *installation) shownTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 	if i.paged.exist.Load() && remembered(ctx, &tooLong) != nil {
 		return nil
+	}
+	for k := range tools {
+		if e := tools[k].Execution; e != nil && e.TaskSupport == mcp.TaskSupportRequired { // toolOf does not know tools that always run as tasks
+			i.unlisted.Page(ctx, 0, false, slices.Values([]string{tools[k].Name}), i.logger)
+		}
 	}
 	return whileIntact(i, ctx, tools)
 }

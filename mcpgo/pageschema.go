@@ -50,7 +50,6 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 			return nil, fmt.Errorf("PageOptions.Unbound names %q, which is not an argument", name)
 		}
 	}
-	t.known.Add(t.names.Cursor)
 	t.roots.Add(t.names.Cursor)
 	for name := range properties {
 		if t.roots.Has(name) || t.roots.Misspelt(name) {
@@ -62,10 +61,12 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
-	addNames(&t.known, all)
-	if err := (&fitting{inferred, make(map[fit]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
+	var twins exactjson.Names
+	addNames(&t.known, &twins, all)
+	if err := (&fitting{inferred, t.known, twins, make(map[fit]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
+	t.known.Add(t.names.Cursor)
 	about, err := json.Marshal(t.cursorSchema())
 	if err != nil {
 		return nil, err
@@ -129,21 +130,26 @@ var rootRules = []string{
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
 }
 
-// addNames adds to a set the names of all properties in a schema, at any depth.
-func addNames(names *exactjson.Names, schema any) {
+// addNames adds to the set names the names of all properties in a schema, at any depth. If
+// several of them differ only in upper and lower case, it also adds all but one to the set
+// twins.
+func addNames(names, twins *exactjson.Names, schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
 		if properties, ok := s["properties"].(map[string]any); ok {
 			for name := range properties {
+				if names.Misspelt(name) {
+					twins.Add(name)
+				}
 				names.Add(name)
 			}
 		}
 		for _, member := range s {
-			addNames(names, member)
+			addNames(names, twins, member)
 		}
 	case []any:
 		for _, item := range s {
-			addNames(names, item)
+			addNames(names, twins, item)
 		}
 	}
 }
@@ -151,8 +157,10 @@ func addNames(names *exactjson.Names, schema any) {
 // fitting checks that a Go type can hold the arguments that a schema lists. If the type
 // would lose an argument, the tool cannot be registered.
 type fitting struct {
-	inferred bool         // true if the schema is made from the type
-	seen     map[fit]bool // true for pairs that were already checked; a type may contain itself, so a pair can occur again
+	inferred bool            // true if the schema is made from the type
+	known    exactjson.Names // the names in the schema
+	twins    exactjson.Names // names in the schema that differ from another one only in upper and lower case
+	seen     map[fit]bool    // true for pairs that were already checked; a type may contain itself, so a pair can occur again
 }
 
 // fit is a Go type, and the address of the schema that the type must fit. The address is 0
@@ -194,20 +202,17 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	}
 	fields, properties := exactjson.Fields(t), s["properties"]
 	listed, _ := properties.(map[string]any)
-	var names exactjson.Names
 	for name, field := range fields {
-		if field.Type != nil {
-			names.Add(name)
-		}
-		if field.Quoted {
+		switch {
+		case field.Quoted:
 			return fmt.Errorf("the field %q of %s has the option string, which the schema does not describe", name, t)
+		case field.Type != nil && f.isMisspelt(name):
+			return fmt.Errorf("the name of the field %q of %s differs from a name in the schema only in upper and lower case", name, t)
 		}
 	}
 	for name := range listed {
 		field, found := fields[name]
 		switch {
-		case names.Misspelt(name):
-			return fmt.Errorf("the schema's name %q differs from the name of a field of %s only in upper and lower case", name, t)
 		case found && field.Type == nil:
 			return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
 		case !found && f.inferred:
@@ -229,6 +234,15 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 		}
 	}
 	return nil
+}
+
+// isMisspelt reports whether a name in the schema differs from the name of a field only in upper
+// and lower case. Such a name may stand for the field, and then the schema's rules would not
+// apply to what the field gets. A reference can apply any part of the schema to any field, so
+// isMisspelt looks at all names in the schema. If the schema is made from the type, names in
+// another case belong to other fields.
+func (f *fitting) isMisspelt(field string) bool {
+	return f.known.Misspelt(field) || !f.inferred && (f.twins.Has(field) || f.twins.Misspelt(field))
 }
 
 // embedsReader reports whether a struct embeds a type that has its own method for reading

@@ -329,6 +329,19 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	}](t, mcp.NewToolWithRawSchema("t", "", twice)); !strings.Contains(got, "only in upper and lower case") {
 		t.Errorf("one type with two schemas: %q", got)
 	}
+	type Untagged struct{ Tenant string } // the author forgot the tag, and the schema says tenant
+	const mine = `{"type":"object","properties":{"tenant":{"enum":["mine"]}}}`
+	for _, filter := range []string{
+		mine, `{"$ref":"#/$defs/f"}`, `{"allOf":[` + mine + `]}`, `{"anyOf":[{"$ref":"#/$defs/f"}]}`, `{"if":true,"then":` + mine + `}`,
+		`{"$ref":"#/$defs/f","properties":{"Tenant":{}}}`,
+	} {
+		schema := `{"type":"object","$defs":{"f":` + mine + `},"properties":{"filter":` + filter + `}}`
+		if got := register[struct {
+			Filter Untagged `json:"filter"`
+		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(schema))); !strings.Contains(got, "only in upper and lower case") {
+			t.Errorf("%s: %q", filter, got)
+		}
+	}
 	for name, got := range map[string]string{
 		"contains itself": register[struct {
 			List List `json:"list"`
@@ -336,7 +349,14 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 		"a struct":      register[search](t, mcp.NewTool("t")),
 		"a field reads": register[struct{ Window window }](t, mcp.NewTool("t")),
 		"an any":        register[any](t, mcp.NewTool("t", mcp.WithString("tenant"))),
-		"a map":         register[map[string]any](t, mcp.NewTool("t")),
+		"two structs": register[struct {
+			A struct{ ID string }
+			B struct {
+				ID string `json:"id"`
+			}
+		}](t, mcp.NewTool("t")),
+		"a cursor inside": register[struct{ Filter struct{ Cursor string } }](t, mcp.NewTool("t")),
+		"a map":           register[map[string]any](t, mcp.NewTool("t")),
 	} {
 		if got != "<nil>" && got != "" {
 			t.Errorf("%s: %s", name, got)
