@@ -67,8 +67,8 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 	if kind == 0 || !typed && !isExact(answer, kind) {
 		return answer, false
 	}
-	if typed {
-		answer = copyAnswer(answer)
+	if typed { // middleware from before Protect may call the handler again with the same answers, even at the same time
+		answer = deepCopy(answer).(mcp.InputResponse)
 	}
 	switch kind {
 	case mcpseal.KindForm, mcpseal.KindURL:
@@ -94,36 +94,6 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 		}
 	}
 	return answer, false
-}
-
-// copyAnswer returns a copy of an answer that mcp-go has decoded. Middleware that was added before
-// Protect may call the handler several times with the same answers, and even at the same time.
-func copyAnswer(answer mcp.InputResponse) (copied mcp.InputResponse) {
-	if a := answer.Elicitation; a != nil {
-		own := *a
-		own.Meta, own.Content = copyMeta(a.Meta), copyJSON(a.Content)
-		copied.Elicitation = &own
-	}
-	if a := answer.Sampling; a != nil {
-		own := *a
-		own.Meta, own.Content = copyMeta(a.Meta), copyJSON(a.Content)
-		copied.Sampling = &own
-	}
-	if a := answer.Roots; a != nil {
-		own := *a
-		own.Meta, own.Roots = copyMeta(a.Meta), slices.Clone(a.Roots)
-		copied.Roots = &own
-	}
-	return copied
-}
-
-func copyMeta(meta *mcp.Meta) *mcp.Meta {
-	if meta == nil {
-		return nil
-	}
-	own := *meta
-	own.AdditionalFields, _ = copyJSON(meta.AdditionalFields).(map[string]any)
-	return &own
 }
 
 // isExact reports whether the JSON of an answer means the same to every reader. mcp-go reads

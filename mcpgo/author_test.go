@@ -102,50 +102,6 @@ func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
 	}
 }
 
-// metaOlder is the session of an older client whose answers have metadata.
-type metaOlder struct{ fakeOlder }
-
-func (o metaOlder) RequestElicitation(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	answer, err := o.fakeOlder.RequestElicitation(ctx, req)
-	if err == nil {
-		answer.Meta = &mcp.Meta{AdditionalFields: map[string]any{"vendor": "x"}}
-	}
-	return answer, err
-}
-
-// TestEachTryHasItsOwnAnswers uses middleware from before Protect that calls the handler again if
-// it fails. The handler changes the answers that it gets.
-func TestEachTryHasItsOwnAnswers(t *testing.T) {
-	again := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if r, err := next(ctx, req); err == nil {
-				return r, nil
-			}
-			return next(ctx, req)
-		}
-	})
-	srv := protected(t, new(log), server.WithElicitation(), again)
-	var seen []string
-	srv.AddTool(mcp.NewTool("flaky"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if req.Params.RequestState == "" {
-			return question().ToolResult(), nil
-		}
-		answer := server.ElicitationResponse(req.Params.InputResponses, "ok")
-		form := answer.Content.(map[string]any)
-		seen = append(seen, fmt.Sprint(form, answer.Meta.AdditionalFields))
-		clear(form)
-		clear(answer.Meta.AdditionalFields)
-		if len(seen)%2 == 1 {
-			return nil, errors.New("flaky")
-		}
-		return mcp.NewToolResultText("done"), nil
-	})
-	r := message(srv.WithContext(as(t.Context(), "alice"), metaOlder{}), t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"flaky"}}`)
-	if r.text() != "done" || len(seen) != 2 || seen[0] != seen[1] {
-		t.Errorf("%s: %v", r.raw, seen)
-	}
-}
-
 // TestAContextKeepsNoArguments keeps the contexts of calls, as a handler does that goes on after
 // its call.
 func TestAContextKeepsNoArguments(t *testing.T) {

@@ -3,8 +3,6 @@ package mcpgo
 import (
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -94,31 +92,6 @@ func (c *call) copyArguments(limit int) (kept *adapter.Arguments) {
 	}
 	c.arguments = kept.Text()
 	return kept
-}
-
-// copyJSON returns a deep copy of a value that was decoded from JSON. A hook or middleware of the
-// author may have put values of other types into it: of these, only a []string is copied. In
-// an answer, the contents of a sample are copied too.
-func copyJSON(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		v = maps.Clone(v)
-		for name, member := range v {
-			v[name] = copyJSON(member)
-		}
-		return v
-	case []any:
-		v = slices.Clone(v)
-		for i, item := range v {
-			v[i] = copyJSON(item)
-		}
-		return v
-	case []string:
-		return slices.Clone(v)
-	case []mcp.Content:
-		return slices.Clone(v)
-	}
-	return value
 }
 
 // asking holds the state of a result, and whether the result asks questions.

@@ -23,7 +23,7 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
-				req.Params.Arguments, req.Params.RawArguments = copyJSON(req.Params.Arguments), bytes.Clone(req.Params.RawArguments)
+				req.Params.Arguments, req.Params.RawArguments = deepCopy(req.Params.Arguments), bytes.Clone(req.Params.RawArguments)
 			}
 			return next(ctx, req)
 		})
@@ -102,6 +102,9 @@ func tryError(err error) {
 // questions of its result. For older clients mcp-go calls serveCall again for each round.
 func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	var none R
+	if server.ServerFromContext(ctx) == nil {
+		return none, i.refuse(ctx, c.method, "middleware that was added before Protect must pass on the context that it got, or one that is derived from it")
+	}
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -358,5 +359,134 @@ func TestAnOlderClientThatAnswersLateIsNotAskedAgain(t *testing.T) {
 				t.Errorf("the client was asked %d times", asked)
 			}
 		})
+	}
+}
+
+// answersAll is the session of an older client that answers questions of all kinds.
+type answersAll struct {
+	fakeOlder
+	form   *mcp.ElicitationResult
+	sample *mcp.CreateMessageResult
+	roots  *mcp.ListRootsResult
+}
+
+func (answersAll) GetClientCapabilities() mcp.ClientCapabilities {
+	return mcp.ClientCapabilities{Elicitation: new(mcp.ElicitationCapability), Sampling: new(mcp.SamplingCapability), Roots: new(struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	})}
+}
+func (s answersAll) RequestElicitation(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return s.form, nil
+}
+func (s answersAll) RequestSampling(context.Context, mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	return s.sample, nil
+}
+func (s answersAll) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	return s.roots, nil
+}
+
+// TestEachTryGetsAnswersOfItsOwn uses middleware from before Protect that runs two tries of a call at
+// the same time. Each handler overwrites all that it can reach in its answers. Run this test with
+// the race detector.
+func TestEachTryGetsAnswersOfItsOwn(t *testing.T) {
+	meta := func() *mcp.Meta { return &mcp.Meta{AdditionalFields: map[string]any{"m": "sent"}} }
+	noted := func() mcp.Annotated {
+		priority := 0.5
+		return mcp.Annotated{Annotations: &mcp.Annotations{Audience: []mcp.Role{"sent"}, Priority: &priority}}
+	}
+	use := mcp.ToolUseContent{Type: "tool_use", ID: "sent", Name: "sent", Meta: meta(), Input: map[string]any{"dry_run": "sent"}}
+	blocks := []mcp.Content{
+		use,
+		mcp.TextContent{Type: "text", Text: "sent", Meta: meta(), Annotated: noted()},
+		mcp.ToolResultContent{Type: "tool_result", ToolUseID: "sent", Meta: meta(),
+			Content: []mcp.Content{mcp.TextContent{Type: "text", Text: "sent", Meta: meta()}}},
+		&mcp.EmbeddedResource{Type: "resource", Meta: meta(), Resource: mcp.TextResourceContents{URI: "sent", Meta: meta().AdditionalFields}},
+	}
+	for name, content := range map[string]any{"a block": use, "a list": blocks, "a map": map[string]any{"type": "text", "text": "sent", "more": []any{"sent"}}} {
+		session := answersAll{
+			form: &mcp.ElicitationResult{Result: mcp.Result{Meta: meta()}, ElicitationResponse: mcp.ElicitationResponse{
+				Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"list": []any{"sent"}}}},
+			sample: &mcp.CreateMessageResult{Result: mcp.Result{Meta: meta()}, Model: "sent", SamplingMessage: mcp.SamplingMessage{Role: "assistant", Content: content}},
+			roots:  &mcp.ListRootsResult{Result: mcp.Result{Meta: meta()}, Roots: []mcp.Root{{URI: "sent", Meta: meta()}}},
+		}
+		want := jsonText(session.form) + jsonText(session.sample) + jsonText(session.roots)
+		srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if req.Params.RequestState == "" {
+					return next(ctx, req)
+				}
+				var other sync.WaitGroup
+				other.Go(func() { next(ctx, req) })
+				defer other.Wait()
+				return next(ctx, req)
+			}
+		}))
+		srv.EnableSampling()
+		var mu sync.Mutex
+		tries := 0
+		srv.AddTool(mcp.NewTool("plan"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answers := req.Params.InputResponses
+			if req.Params.RequestState == "" {
+				return question().Roots("r").Sample("s", mcp.CreateMessageParams{MaxTokens: 1}).ToolResult(), nil
+			}
+			form, sample, roots := server.ElicitationResponse(answers, "ok"), server.SamplingResponse(answers, "s"), server.RootsResponse(answers, "r")
+			if form == nil || sample == nil || roots == nil {
+				t.Errorf("%s: no answers", name)
+				return mcp.NewToolResultText(""), nil
+			}
+			if got := jsonText(form) + jsonText(sample) + jsonText(roots); got != want {
+				t.Errorf("%s: got %s, want %s", name, got, want)
+			}
+			for _, answer := range []any{form, sample, roots} {
+				overwrite(reflect.ValueOf(answer))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			tries++
+			return mcp.NewToolResultText("done"), nil
+		})
+		r := message(srv.WithContext(as(t.Context(), "alice"), session), t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"plan"}}`)
+		if r.text() != "done" || tries != 2 {
+			t.Errorf("%s: %d tries, %s", name, tries, r.raw)
+		}
+		if now := jsonText(session.form) + jsonText(session.sample) + jsonText(session.roots); now != want {
+			t.Errorf("%s: the client's answers became %s", name, now)
+		}
+	}
+}
+
+// overwrite replaces every string that can be replaced in v, at every depth.
+func overwrite(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return
+		}
+		if v.Elem().Kind() == reflect.String && v.CanSet() {
+			v.Set(reflect.ValueOf("overwritten"))
+			return
+		}
+		overwrite(v.Elem())
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString("overwritten")
+		}
+	case reflect.Float64:
+		if v.CanSet() {
+			v.SetFloat(-1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			overwrite(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			overwrite(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			overwrite(v.MapIndex(key))
+			v.SetMapIndex(key, reflect.ValueOf("overwritten"))
+		}
 	}
 }

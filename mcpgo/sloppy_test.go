@@ -558,3 +558,20 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"report","arguments":{"limit":2}`))
 	has(t, l, "of a call of a paged tool disagree")
 }
+
+// TestMiddlewareThatDropsItsContextIsNamed uses middleware from before Protect that passes on a context
+// of its own. Such a context does not say which server is called.
+func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			user, _ := userFromContext(ctx)
+			return next(as(context.Background(), user), req)
+		}
+	}))
+	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask"`))
+	has(t, l, "must pass on the context that it got")
+	if strings.Contains(l.String(), "WithHooks") {
+		t.Errorf("the log blames the hooks: %s", l)
+	}
+}
