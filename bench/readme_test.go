@@ -30,7 +30,7 @@ var figures = []figure{
 	{"Opening a token takes no longer with # keys than with # key", "open, by the number of keys", "1000 keys", "ratio"},
 	{"Recording a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "mcpseal", "ratio"},
 	{"a used token takes # to # bytes while the store fills", "memory of one use that is held", "100000 uses, few users", "bytes"},
-	{"The middleware takes less than # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
+	{"The middleware takes about # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
 	{"For a call that never asks, the middleware makes # allocation", adapterTitle, "the middleware, a call that never asks", "allocations"},
 	{"a call that never asks makes # allocations more with `mcpgo` than with empty middleware", mcpgoSilence, "protected", "allocations"},
 	{"A call that asks and its retry together make # allocations more than with empty middleware", mcpgoAsking, "protected", "allocations"},
