@@ -123,7 +123,7 @@ func (f *mcpdFormat) Carries() mcpseal.ClaimSet {
 const (
 	errZeroByte = plain.Error("the name of the user, the tool or the prompt has a zero byte, " +
 		"with which an mcp.d token could pass for another user's")
-	errLooksSigned = plain.Error("the user's name begins like a payload, and a signed mcp.d token for it would sign that payload: " +
+	errLooksSigned = plain.Error("the user's name begins like a payload, so a signed token of this user could pass for another token: " +
 		"use the encrypted mode or the native format")
 )
 

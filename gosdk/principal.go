@@ -166,14 +166,14 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	problem := ""
 	switch {
 	case !ofHandler && c.onSession && (ofCalls || c.token.issuer.present || c.token.client.present):
-		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and everybody with the same id " +
-			"can answer for the others: serve it with gosdk.Handler"
+		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and users who share an id " +
+			"can answer for each other: serve it with gosdk.Handler"
 	case ofHandler && ofCalls && !mark.named:
 		problem = "Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to " +
-			"the access token's user or to nobody, and everybody with the same id can answer for the others: set HandlerOptions.Principal too"
+			"the access token's user or to nobody, and users who share an id can answer for each other: set HandlerOptions.Principal too"
 	case ofHandler && !ofCalls && mark.named:
 		problem = "HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to " +
-			"the access token's user or to nobody, and everybody with the same id can use them: set Options.Principal too"
+			"the access token's user or to nobody, and users who share an id can use each other's: set Options.Principal too"
 	}
 	if problem == "" {
 		return

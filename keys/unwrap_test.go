@@ -269,7 +269,7 @@ func TestUnwrapperThatFails(t *testing.T) {
 		"other key":   {wrapped(t, a.ID(), b.Reveal(), good), nil, "the secret is that of another key"},
 		"not a key":   {wrapped(t, a.ID(), "sesame", good), nil, "what was wrapped is not the text of a key"},
 		"two lines":   {wrapped(t, a.ID(), a.Reveal()+"\n"+b.Reveal(), good), nil, "what was wrapped is not the text of a key"},
-		"nobody":      {bytes.ReplaceAll(wrapped(t, a.ID(), a.Reveal(), good), []byte("vault:"), []byte("kms:")), nil, "wrapped with kms, and nothing was given that unwraps that"},
+		"nobody":      {bytes.ReplaceAll(wrapped(t, a.ID(), a.Reveal(), good), []byte("vault:"), []byte("kms:")), nil, "wrapped with kms, and nothing was given to unwrap it"},
 		"not in time": {wrapped(t, a.ID(), a.Reveal(), good), func() error { return context.DeadlineExceeded }, "context deadline exceeded"},
 	} {
 		path := filepath.Join(t.TempDir(), "keys")

@@ -67,7 +67,7 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 	if kind == 0 || !typed && !isExact(answer, kind) {
 		return answer, false
 	}
-	if typed { // middleware from before Protect may call the handler again with the same answers, even at the same time
+	if typed { // outer middleware may call the handler again with the same answers, even at the same time
 		answer = deepCopy(answer).(mcp.InputResponse)
 	}
 	switch kind {

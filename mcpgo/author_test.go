@@ -138,7 +138,7 @@ func TestAContextKeepsNoArguments(t *testing.T) {
 	}
 }
 
-// TestTheContextOfAnEarlierCallTellsNothing uses middleware from before Protect that passes on the
+// TestTheContextOfAnEarlierCallTellsNothing uses outer middleware that passes on the
 // context of the first call, and takes out an argument.
 func TestTheContextOfAnEarlierCallTellsNothing(t *testing.T) {
 	var first context.Context
@@ -198,7 +198,7 @@ func TestHooksAreKnownHoweverTheyWereAdded(t *testing.T) {
 	}
 }
 
-// TestALostNotificationForgetsNoArguments uses middleware from before Protect that reports a lost
+// TestALostNotificationForgetsNoArguments uses outer middleware that reports a lost
 // notification to all hooks, as mcp-go does with the context of a call that still runs.
 func TestALostNotificationForgetsNoArguments(t *testing.T) {
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {

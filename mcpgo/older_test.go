@@ -385,7 +385,7 @@ func (s answersAll) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListR
 	return s.roots, nil
 }
 
-// TestEachTryGetsAnswersOfItsOwn uses middleware from before Protect that runs two tries of a call at
+// TestEachTryGetsAnswersOfItsOwn uses outer middleware that runs two tries of a call at
 // the same time. Each handler overwrites all that it can reach in its answers. Run this test with
 // the race detector.
 func TestEachTryGetsAnswersOfItsOwn(t *testing.T) {

@@ -371,7 +371,7 @@ func TestATokenIsUsedOnceAcrossReplicas(t *testing.T) {
 }
 
 // TestOuterMiddlewareMayTryAPromptAgain has a handler that changes its arguments before it fails. When
-// middleware from before Protect tries again, the arguments must be as they arrived.
+// middleware that was added before Protect tries again, the arguments must be as they arrived.
 func TestOuterMiddlewareMayTryAPromptAgain(t *testing.T) {
 	srv := protected(t, new(log), server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 		return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -559,7 +559,7 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	has(t, l, "of a call of a paged tool disagree")
 }
 
-// TestMiddlewareThatDropsItsContextIsNamed uses middleware from before Protect that passes on a context
+// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware that passes on a context
 // of its own. Such a context does not say which server is called.
 func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 	l := new(log)

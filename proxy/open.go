@@ -218,7 +218,7 @@ func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Principal) {
 	params, ok := readParams(m, listNames)
 	if !ok || params[1].present {
-		e.refuse(ctx, invalidParams, "the params of a list that are not an object, that two parsers read differently, or that have a state")
+		e.refuse(ctx, invalidParams, "a list with params that are not an object, that two parsers read differently, or that have a state")
 		return
 	}
 	at := &params[0]

@@ -59,10 +59,10 @@ func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	case m.result != nil && m.result.Raw[0] == '{':
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
-			return p.drop(ctx, "an answer to no request that has a state or a cursor, or that two parsers read differently")
+			return p.drop(ctx, "an answer that belongs to no request, and either has a state or a cursor or means different things to two parsers")
 		}
 	case m.params != nil && carriesState(m.params.Raw):
-		return p.drop(ctx, "a state in a message that carries none")
+		return p.drop(ctx, "a state in a message that must not have one")
 	}
 	return message
 }

@@ -38,7 +38,7 @@ func (a *Asker) drop(key string) {
 			if a.read[later] && !a.read[key] {
 				// This run has read an answer that is now forgotten. What it asks or computes from
 				// now on may depend on that answer.
-				a.recordMistake("the question %s must be asked again, but the answer to %s, which was given later, was read before it in this round: "+
+				a.recordMistake("the question %s must be asked again, but this round has already read a later answer, to the question %s: "+
 					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
 			}
 			a.forget(later)
@@ -52,8 +52,8 @@ func (a *Asker) drop(key string) {
 	}
 	for _, later := range slices.Sorted(maps.Keys(a.state.Kept)) {
 		if a.state.Kept[later].After >= number {
-			a.recordMistake("the question %s must be asked again, but Once computed the value %s after its answer was read, and does not compute it twice: "+
-				"keep what changes out of the question, or call Once before the answer is read", mcpseal.PlainText(key), mcpseal.PlainText(later))
+			a.recordMistake("the question %s must be asked again, but Once computed the value %s after its answer was read, and computes no value twice: "+
+				"ask with the same words in every round, or call Once before you read the answer", mcpseal.PlainText(key), mcpseal.PlainText(later))
 		}
 	}
 }

@@ -112,8 +112,8 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 }
 
 const noWording = "tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
-	"could pass off its own state as one of elicit's: use the native format, or, unless the format leaves states unsealed, " +
-	"waive the check by naming mcpseal.ClaimWording in mcpseal.Config.Waive"
+	"could pass off its own state as one of elicit's: use the native format. " +
+	"If the format seals states, you can also waive the check: name mcpseal.ClaimWording in mcpseal.Config.Waive"
 
 func lacksWording(b *mcpseal.Boundary) bool { return b.Missing(mcpseal.ClaimWording) != 0 }
 
@@ -159,7 +159,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	}
 	if lent {
 		a.recordMistake("the handler got a request other than the one that arrived with the answers: " +
-			"a tool that calls others must not pass them its context, and inner middleware that changes the arguments must change them in place, " +
+			"a tool that calls other tools must not pass its context to them, and inner middleware that changes the arguments must change them in place, " +
 			"not on a copy of the request")
 	}
 	if passing != nil {

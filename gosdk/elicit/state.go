@@ -154,7 +154,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		ask.after = max(ask.after, before.After)
 		value, ok := reread[T](string(before.Value))
 		if !ok {
-			ask.recordMistake("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
+			ask.recordMistake("the value that Once keeps under the key %s comes from another release and does not fit the type %v: Once computes no value twice; "+
 				"if you change the type of a value, change its key too", mcpseal.PlainText(key), of)
 			return value, passage.ErrPending
 		}
@@ -175,7 +175,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	text, err := mcpseal.EncodeState(value)
 	same, ok := reread[T](text)
 	if err != nil || !ok {
-		ask.recordMistake("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
+		ask.recordMistake("what Once computes under the key %s cannot be written as JSON, or would come back as another value: its type is %v", mcpseal.PlainText(key), of)
 		return same, passage.ErrPending
 	}
 	if ask.state.Kept == nil {

@@ -65,7 +65,7 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	a := asker.(*Asker)
 	if !sameRequest {
 		a.log(ctx, "elicit: Within got another request than before: pass the request that the handler got; "+
-			"a tool that calls others must not pass them its context")
+			"a tool that calls other tools must not pass its context to them")
 		passing.Fail()
 		return nil, internalError()
 	}

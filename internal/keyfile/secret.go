@@ -105,7 +105,7 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 			return k.parseUnwrapped(text)
 		}
 	}
-	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
+	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given to unwrap it", k.ID, k.Secret.scheme)
 }
 
 // parseUnwrapped returns the key in a decrypted text. The text may have a line end after the

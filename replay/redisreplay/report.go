@@ -33,7 +33,7 @@ const (
 	errEvicts  = mcpseal.PlainError("a server evicts keys when its memory is full, and used tokens would work again: " +
 		"set its maxmemory-policy to noeviction, or use another server")
 	errNobody = mcpseal.PlainError("this Redis does not say in INFO which server it is (run_id, master_replid, role, maxmemory_policy), " +
-		"so the store cannot notice when it forgets used tokens: use another server")
+		"so the store cannot notice when this Redis forgets used tokens: use another server")
 )
 
 // newReport makes a report from the answers to INFO and to CONFIG GET *append*. The second

@@ -148,7 +148,7 @@ func (t *Tokens) Headers() []string { return []string{"Authorization"} }
 func (t *Tokens) Ready(ctx context.Context) error {
 	keys, err := t.keys.get(ctx)
 	if err == nil && len(keys) == 0 {
-		err = fmt.Errorf("%w: %s lists none for the algorithms %s", ErrUnavailable, t.issuer, t.algorithms)
+		err = fmt.Errorf("%w: %s lists no key for the algorithms %s", ErrUnavailable, t.issuer, t.algorithms)
 	}
 	return err
 }
