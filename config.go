@@ -25,9 +25,9 @@ type Config struct {
 	// does without these claims. Zero waives none.
 	Waive ClaimSet
 	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of all
-	// formats in Format and AlsoOpen, at most one may have no prefix. Nil means no further
-	// formats. A cursor may be sealed with keys from AlsoOpen: it uses the first ring or codec
-	// that is found in Keys, then Format, then AlsoOpen.
+	// formats in Format and AlsoOpen, at most one may have no prefix. Nil means no further formats.
+	// Cursors are different: the first ring or codec in Keys, Format and AlsoOpen, in this order,
+	// both seals and opens them.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services with different names

@@ -14,8 +14,7 @@ const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
 // TestAFormatThatLacksAClaimNeedsAWaiver checks that New refuses a format that lacks a claim,
 // unless the claim is waived. This holds for ClaimUser even if calls need no user. Without this
-// claim, a user's token would be refused when the user sends it, and accepted from anybody who is
-// not authenticated.
+// claim, a user's token would open for every caller.
 func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
@@ -111,7 +110,7 @@ func TestAForeignFormatSealsWithWaivers(t *testing.T) {
 		t.Fatalf("%q, %v", token, err)
 	}
 	s.accept(t, deploy(), token)
-	// Native tokens, which lack no claim, still open.
+	// Native tokens carry all claims, and still open.
 	native := newService(t, mcpseal.Config{Keys: keys})
 	s.accept(t, deploy(), native.first(t, deploy(), step))
 }

@@ -34,9 +34,9 @@ type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt
-// follows the first pointer if a Key is in an unexported field and the verb, such as %e, is
-// not valid for pointers.
+// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt follows
+// the first pointer if two things are true: the Key is in an unexported field, and the verb is not
+// valid for pointers, such as %e.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte

@@ -182,8 +182,8 @@ type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // true if the salted digests were computed, for the flow in the field below
-	flow          [16]byte
+	known         bool     // true if the salted digests were computed
+	flow          [16]byte // the flow for which the salted digests were computed
 
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
 }

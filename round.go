@@ -55,11 +55,10 @@ func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claim
 // so an adapter usually drops the answers.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns the questions that the previous round asked. The result pinned is true
-// if this list is known to be complete. It is false if the operator waived
-// [ClaimQuestions] because the token's format cannot carry questions: then the questions
-// are not known. Use Questions to see what was asked; to check an answer, call
-// [Round.Accepts].
+// Questions returns the questions that the previous round asked. It also returns true if this list
+// is known to be complete. It returns false, and no questions, if the operator waived
+// [ClaimQuestions] because the token's format cannot carry questions. Use Questions to see what was
+// asked; to check an answer, call [Round.Accepts].
 func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.inOrder), r.waived&ClaimQuestions == 0
 }

@@ -10,15 +10,14 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// EncodeState returns a value as JSON, to be used as a state. It refuses a value that
-// [DecodeState] would not return unchanged: one with data in fields that JSON does not
-// carry, with text that is not UTF-8, or with a time.Time that would come back as another
-// instant. In a field of type any, EncodeState also refuses bytes, and numbers that a
-// float64 cannot hold exactly, such as most integers beyond 2^53. DecodeState returns
-// numbers in such a field as float64. Apart from time.Time, EncodeState trusts
-// types with JSON methods of their own, even those that lose something: *big.Float, for
-// example, may come back rounded. Use EncodeState if a handler keeps a Go value and calls
-// [Boundary.Seal] itself; with an adapter, use its function SetState.
+// EncodeState returns a value as JSON, to be used as a state. It refuses a value that would come
+// back changed from [DecodeState]: one with data in fields that JSON does not carry, with text that
+// is not UTF-8, or with a time.Time that would come back as another instant. In a field of type
+// any, EncodeState also refuses bytes, and numbers that a float64 cannot hold exactly, such as most
+// integers beyond 2^53. DecodeState returns numbers in such a field as float64. Apart from
+// time.Time, EncodeState trusts types with JSON methods of their own, even those that lose
+// something: *big.Float, for example, may come back rounded. Use EncodeState if a handler keeps a
+// Go value and calls [Boundary.Seal] itself; with an adapter, use its function SetState.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too

@@ -19,15 +19,16 @@ import (
 	"time"
 )
 
-// hop compares the command mcpseal proxy with a plain reverse proxy, as a client sees them.
-// Both are in front of the same server. The figures are nanoseconds, or jobs per second.
+// hop compares the command mcpseal proxy with a plain reverse proxy, as a client sees them. Both
+// are in front of the same server. Plain and Sealing are both times in nanoseconds, or both rates
+// in jobs per second.
 type hop struct {
 	Name    string  `json:"name"`
 	Plain   float64 `json:"plain"`
 	Sealing float64 `json:"sealing"`
 	Ratio   float64 `json:"ratio"`
-	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed, if the figures are times; 0 means no limit
-	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed, if the figures are rates
+	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed for times; 0 for rates
+	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed for rates; 0 for times
 }
 
 func (h hop) met() bool { return h.Ratio >= h.Least && (h.Most == 0 || h.Ratio <= h.Most) }

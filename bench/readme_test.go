@@ -70,7 +70,7 @@ func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 	}
 }
 
-// unprinted checks that the page agrees with the printed tables, and with the variables figures
+// unprinted compares the page with the printed tables, and with the two lists of this file: figures
 // and tableFigures. It returns the problems that it finds.
 func unprinted(section string, printed []printedTable) (problems []string) {
 	var prose, rows []string

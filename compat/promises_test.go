@@ -428,9 +428,9 @@ func TestPythonPrincipal(t *testing.T) {
 	}
 }
 
-// TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound tries arguments in which two members have
-// the same name, and a name with half a surrogate pair. For two members with the same name, the
-// function in the option Bind may read only the last member, while a handler merges both members.
+// TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound tries two kinds of arguments. In the
+// first, two members have the same name. The option Bind may read only the last of them, while a
+// handler merges both. In the second, a name has half a surrogate pair.
 func TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound(t *testing.T) {
 	bind := func(b *mcpseal.Binding) (string, error) {
 		var value any

@@ -50,8 +50,9 @@ func behind(boundary *mcpseal.Boundary) replica {
 	}
 }
 
-// before returns a replica as it was before the roll-outs, without a boundary.
-func before(open func(ctx context.Context, token string) (string, error), seal func(ctx context.Context, state string) (string, error)) replica {
+// oldReplica returns a replica that has no boundary. All replicas are like this before the
+// roll-outs.
+func oldReplica(open func(ctx context.Context, token string) (string, error), seal func(ctx context.Context, state string) (string, error)) replica {
 	return func(ctx context.Context, token string) (next, result string, err error) {
 		state := ""
 		if token != "" {
@@ -178,7 +179,7 @@ func movers(t *testing.T) map[string]*moving {
 	own := ownFormat{secret}
 	alice := &mcpseal.Binding{Method: "tools/call", Target: "deploy", User: "alice"}
 	return map[string]*moving{
-		"a format of its own": newMoving(t, own, lacks(own), before(
+		"a format of its own": newMoving(t, own, lacks(own), oldReplica(
 			func(ctx context.Context, token string) (string, error) {
 				claims, err := own.Open(ctx, alice, token)
 				return claims.State, err
@@ -186,7 +187,7 @@ func movers(t *testing.T) map[string]*moving {
 			func(ctx context.Context, state string) (string, error) {
 				return own.Seal(ctx, alice, &mcpseal.Claims{State: state, Expires: time.Now().Add(time.Hour).UnixMilli()})
 			})),
-		"plaintext": newMoving(t, plaintextOf(t, time.Hour), everything, before(asIs, asIs)),
+		"plaintext": newMoving(t, plaintextOf(t, time.Hour), everything, oldReplica(asIs, asIs)),
 	}
 }
 

@@ -121,9 +121,9 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// Digest returns the claim that binds a token to the text that the option Bind returns, and
-// so to the arguments if that text depends on them. Digest returns nil if the option is not
-// set.
+// Digest returns a claim that binds a token to the text from the option Bind. If this text depends
+// on the arguments, the claim binds the token to the arguments too. Digest returns nil if Bind is
+// not set.
 func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil

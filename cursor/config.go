@@ -29,8 +29,8 @@ type Config struct {
 	// change of the epoch makes all earlier cursors invalid: change it, for example, after a
 	// change of the schema. The empty string is a valid epoch.
 	Epoch string
-	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared
-	// cursors are an exception: see [NextPage.Shared]. Set it if every caller signs in.
+	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared cursors
+	// are an exception: see [NextPage.Shared]. Set RequireUser if every caller signs in.
 	RequireUser bool
 	// TTL is the lifetime of a cursor. 0 means 1 hour. A cursor keeps the TTL that it was
 	// issued with.

@@ -11,19 +11,18 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// Pages opens pages whose position is a Go value of type T, such as the key of the last
-// row. The position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next]
-// refuses a position that Open would not return unchanged: one with data in fields that
-// JSON does not carry, with text that is not UTF-8, or with a time.Time that would come
-// back as another instant. In a field of type any, Next also refuses bytes, and numbers
-// that a float64 cannot hold exactly, such as most integers beyond 2^53. Apart from
-// time.Time, Next trusts types with JSON methods of their own, even those that lose
-// something: *big.Float, for example, may come back rounded. Use Pages unless your
+// Pages opens pages whose position is a Go value of type T, such as the key of the last row. The
+// position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next] refuses a position
+// that would come back changed: one with data in fields that JSON does not carry, with text that is
+// not UTF-8, or with a time.Time that would come back as another instant. In a field of type any,
+// Next also refuses bytes, and numbers that a float64 cannot hold exactly, such as most integers
+// beyond 2^53. Apart from time.Time, Next trusts types with JSON methods of their own, even those
+// that lose something: *big.Float, for example, may come back rounded. Use Pages unless your
 // positions are bytes already.
 type Pages[T any] struct{ issuer Issuer }
 
-// For returns a value of type [Pages], which opens and issues the cursors of an issuer. Call
-// it once for each type of position.
+// For creates a [Pages] value, which opens and issues the cursors of an issuer. Call it once for
+// each type of position.
 func For[T any](issuer Issuer) Pages[T] { return Pages[T]{issuer} }
 
 // Place is a [Page] with its position as a Go value. [Pages.Open] returns a Place for

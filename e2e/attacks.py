@@ -267,8 +267,8 @@ def two_answers(t):
     return t.send("tools/call", call(t.ask(STATE), YES, STATE), text=text)
 
 
-# Each entry has the name of an attack, its function, and a text in the answer which shows that the
-# attack worked. If the text is None, the journal shows it.
+# Each entry has the name of an attack, its function, and a text. The attack worked if the answer
+# contains this text. If the text is None, the server's journal shows whether the attack worked.
 ATTACKS = [
     ("made up", forged(), None),
     ("changed", lambda t: t.send("tools/call", call(flip(t.token()))), None),

@@ -33,8 +33,8 @@ func Fields(t reflect.Type) map[string]Field {
 	return maps.Clone(fieldsOf(t).byName)
 }
 
-// In returns the field f of the struct v. It allocates the embedded structs that contain
-// the field. It fails if one of them is embedded by pointer and has an unexported type;
+// In finds the field f in the struct v, and returns it. It allocates the embedded structs that
+// contain the field. It fails if one of them is embedded by pointer and has an unexported type;
 // [Put] fails in the same case. Call In to read or fill the field that belongs to a member.
 func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
@@ -112,10 +112,10 @@ func dominantField(rivals []Field) Field {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of the struct s to the map found. The argument twice is true if
-// s is embedded more than once. Then scanStruct adds each field two times, so that the
-// field is ambiguous. It returns the structs that are embedded in s and whose fields are promoted.
-func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field) {
+// scanStruct adds the fields of the struct s to a map, and returns the embedded structs whose
+// fields are promoted. If repeated is true, s is embedded more than once. In that case, scanStruct
+// adds each field two times, so that the field is ambiguous.
+func scanStruct(s Field, repeated bool, found map[string][]Field) (promoted []Field) {
 	for i := range s.Type.NumField() {
 		field := s.Type.Field(i)
 		bare := field.Type
@@ -138,7 +138,7 @@ func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field
 		}
 		f.Quoted = slices.Contains(strings.Split(options, ","), "string") && isQuotable(bare.Kind())
 		found[name] = append(found[name], f)
-		if twice {
+		if repeated {
 			found[name] = append(found[name], f)
 		}
 	}

@@ -28,10 +28,10 @@ var (
 // a map or a slice that it stores in such an interface. It ignores a member for which there
 // is no field. Call Put after the schema has accepted the value.
 //
-// The parameter known holds the names in the schema of the value. A type with its own
-// UnmarshalJSON may look for any of these names. So Put checks every name in the
-// value for such a type. Put fails if one of them differs only in upper and lower case from
-// a name in known, or from another name in the same object.
+// The third argument holds the names in the schema of the value. A type with its own UnmarshalJSON
+// may look for any of these names. So Put checks every name in the value for such a type. Put fails
+// if one of them differs only in upper and lower case from a name in the schema, or from another
+// name in the same object.
 //
 // An error either wraps [ErrMalformed], or tells the client what does not fit, in about
 // 1 KiB at most. After an error the target is zero.
@@ -245,8 +245,8 @@ func putKey(name string, key reflect.Value) error {
 	return nil
 }
 
-// unmarshal lets encoding/json set target to the value. Call it only if the value has no
-// names, or if the method unmistakable returned true for it.
+// unmarshal lets encoding/json set target to the value. Call it only if the value has no names, or
+// if g.unmistakable(value) is true.
 func unmarshal(value any, target reflect.Value) error {
 	text, err := Text(value)
 	if err != nil {

@@ -68,8 +68,9 @@ func TestACancelledCallIsNoFailure(t *testing.T) {
 	}
 }
 
-// If a call is cancelled just after the client has answered, the handler does not get the
-// answer, because the token of the question was not spent.
+// If a call is cancelled just after the client has answered, the handler does not get the answer. A
+// cancelled call cannot spend the token of the question, and a handler gets an answer only if the
+// token was spent.
 func TestAnAnswerThatComesAfterACancelIsNotUsed(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		b := &book{}

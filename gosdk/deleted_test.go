@@ -53,9 +53,9 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	}
 }
 
-// waits returns a channel, and a function that a handler calls. The function closes the channel and
-// waits until the call is cancelled. It fails the test if the call is not cancelled.
-func waits(t *testing.T) (running chan struct{}, work func(context.Context) error) {
+// waitingWork returns a channel, and a function that a handler calls. The function closes the
+// channel and waits until the call is cancelled. It fails the test if the call is not cancelled.
+func waitingWork(t *testing.T) (running chan struct{}, work func(context.Context) error) {
 	running = make(chan struct{})
 	return running, func(ctx context.Context) error {
 		close(running)
@@ -123,11 +123,11 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond): // gives a cancellation time to arrive, because it happens in the background
+		case <-time.After(50 * time.Millisecond): // waits a little, because a cancellation would come from another goroutine
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it works"}}}, nil
 		}
 	})
-	running, work := waits(t)
+	running, work := waitingWork(t)
 	server.AddTool(&mcp.Tool{Name: "waits", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, work(ctx)
 	})
@@ -167,14 +167,14 @@ func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	protectOlder(t, s)
 	stopped, lateEnded := make(chan struct{}), make(chan struct{})
-	first, work := waits(t)
+	first, work := waitingWork(t)
 	s.AddTool(&mcp.Tool{Name: "first", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := work(ctx)
 		close(stopped)
 		<-lateEnded // do not return earlier: some releases of the SDK cancel all calls when they cannot send one call's result
 		return nil, err
 	})
-	_, late := waits(t)
+	_, late := waitingWork(t)
 	s.AddTool(&mcp.Tool{Name: "late", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		defer close(lateEnded)
 		return nil, late(ctx)
@@ -224,7 +224,7 @@ func TestDeletingASessionEndsACallOfAnyMethod(t *testing.T) {
 			s := serveOlder(t, gosdk.HandlerOptions{})
 			var calls int
 			addMethod[*plainParams](t, s.Server, "acme/plain", &plainResult{}, &calls)
-			running, work := waits(t)
+			running, work := waitingWork(t)
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
 					if called == method {

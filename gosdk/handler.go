@@ -57,9 +57,9 @@ type HandlerOptions struct {
 	// 100. By default the user's name includes the client, so a user with several
 	// clients may have that many sessions with each client.
 	MaxSessionsPerUser int
-	// MaxAnonymousSessions is how many sessions may be open at once for all callers
-	// without a name together. 0 means half of MaxSessions, so that such callers cannot
-	// keep users out. A server without users can set it to MaxSessions.
+	// MaxAnonymousSessions is how many sessions callers without a name may have open at once. All
+	// these callers share this one limit. 0 means half of MaxSessions, so that they cannot keep
+	// users out. A server without users can set it to MaxSessions.
 	MaxAnonymousSessions int
 	// Logger gets messages for the server's author and operator. Nil means
 	// slog.Default().
@@ -294,7 +294,7 @@ type (
 // sessionMark is what [Handler] tells the middleware about a request. It is stored in
 // the context of the call.
 type sessionMark struct {
-	named     bool   // true if HandlerOptions.Principal is set, and so names the owners of sessions
+	named     bool   // true if HandlerOptions.Principal is set; that function then decides who owns a session
 	onSession bool   // true if the request is on a session of an older client
 	owner     string // the name of the user who opened the session; "" for a user without a name
 

@@ -90,7 +90,7 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
 		return nil, err
 	}
-	defer o.leave()
+	defer o.markEnded()
 	state, answers := p.input(ctx, &o.round, c)
 	for {
 		round := o.enter()
@@ -121,10 +121,10 @@ func (o *olderCall) enter() *mcpseal.Round {
 	return &entered
 }
 
-// leave marks the call as ended. If a handler still runs and asks questions, these
-// questions are part of no round: a round is bound to the arguments of the call, and
-// the memory of the arguments is reused after the call.
-func (o *olderCall) leave() {
+// markEnded marks the call as ended. A handler may still run after that. Its questions are then
+// part of no round: a round is bound to the arguments of the call, and the memory of the arguments
+// is reused after the call.
+func (o *olderCall) markEnded() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true

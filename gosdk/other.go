@@ -91,8 +91,8 @@ func jsonCarriesInput(message any) bool {
 
 var inputFieldsOf sync.Map // caches the results of inputFields: a [][]int for each reflect.Type
 
-// inputFields returns the fields of an SDK struct whose name in JSON is one of
-// inputMembers, each as an index for reflect.
+// inputFields finds the fields of an SDK struct that have one of the inputMembers as their name in
+// JSON. It returns the reflect index of each field.
 func inputFields(t reflect.Type) [][]int {
 	if known, ok := inputFieldsOf.Load(t); ok {
 		return known.([][]int)

@@ -165,8 +165,8 @@ func TestAListCarriesNoInput(t *testing.T) {
 	}
 }
 
-// The SDK drops a state and answers from a request if the Go type of its params has no fields for
-// them, as the docs say.
+// A request may have a state and answers in its params. The SDK drops them if the Go type of the
+// params has no fields for them, as the docs say.
 func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
 	b := &book{}
 	var seen string

@@ -50,9 +50,9 @@ type PageOptions = adapter.PageOptions
 //   - A whole number has at most 64 bits, however it is written, and arrives exactly or
 //     is refused; -0 arrives as 0. In a field of type any, a whole number is an int64,
 //     or a uint64 if it is too large for an int64.
-//   - Any other number is a float64, and is refused if rounding made it whole. A float32
-//     field gets the nearest float32, although the schema checked the float64. The number
-//     is refused if this float32 is whole.
+//   - Any other number is rounded to a float64, which the schema checks. For a float32 field, the
+//     float64 is then rounded to the nearest float32, which the schema does not check. The number
+//     is refused if rounding made it whole.
 //   - A Go array accepts exactly as many items as its length.
 //   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
 //     also be whole: the schema library calculates with doubles. If the schema has a
@@ -63,11 +63,11 @@ type PageOptions = adapter.PageOptions
 //     patternProperties of the schema are an exception: the type must check those names
 //     itself.
 //
-// Without an InputSchema, the schema is made from the type In, as mcp.AddTool does. If
-// In is a pointer, the schema is made from the type that it points to. For a type with
-// its own UnmarshalJSON, such a schema describes the fields or the kind of the type. For
-// json.RawMessage, it allows any value. Set InputSchema if a type does not read what that
-// schema describes.
+// Without an InputSchema, AddPagedTool makes the schema from the type In, as mcp.AddTool does. If
+// In is a pointer, it makes the schema from the type that In points to. If a type has its own
+// UnmarshalJSON, the schema describes the fields or the kind of the type, not what UnmarshalJSON
+// reads. Set InputSchema if UnmarshalJSON reads something else. For json.RawMessage, the schema
+// allows any value.
 //
 // The schema in tools/list must allow the cursor, because some clients check arguments
 // themselves. So take care with rules at the root of the schema, such as maxProperties

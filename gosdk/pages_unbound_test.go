@@ -29,8 +29,8 @@ func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker
 
 var sized = properties(`"prefix":{"type":"string"},"limit":{"type":"integer","maximum":100,"default":10}`)
 
-// The function with adds a cursor to a JSON object of arguments.
-func with(cursor, arguments string) string {
+// withCursor adds a cursor to a JSON object of arguments.
+func withCursor(cursor, arguments string) string {
 	return fmt.Sprintf(`{"cursor":%q,%s`, cursor, strings.TrimPrefix(arguments, "{"))
 }
 
@@ -43,7 +43,7 @@ func TestAnUnboundArgumentMayChangeFromPageToPage(t *testing.T) {
 	}{
 		{`{"prefix":"r","limit":7}`, 7}, {`{"prefix":"r","limit":7.0}`, 7}, {`{"prefix":"r"}`, 10}, {`{"limit":5,"prefix":"r"}`, 5}, {`{"prefix":"r","limit":-3}`, -3},
 	} {
-		next = k.mustCall(t, with(next, c.arguments))
+		next = k.mustCall(t, withCursor(next, c.arguments))
 		if k.got != (listArgs{"r", c.limit}) {
 			t.Errorf("%s: the handler got %+v", c.arguments, k.got)
 		}
@@ -54,18 +54,18 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 	k := newUnboundTaker[listArgs](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"s","limit":5}`, `{"limit":5}`, `{"prefix":"","limit":5}`, `{"prefix":"r","limit":5,"more":1}`, `{"limit":5,"prefix":"r","x":{"limit":5}}`} {
-		if _, err := k.call(t, with(next, arguments)); wire(err) != invalidCursor {
+		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
-	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
+	k.mustCall(t, withCursor(next, `{"prefix":"r","limit":6}`))
 }
 
 // With In = any, the handler gets all arguments in a map, including the unbound ones.
 func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
 	k := newUnboundTaker[any](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
-	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
+	k.mustCall(t, withCursor(next, `{"prefix":"r","limit":6}`))
 	if got, _ := k.got.(map[string]any); got["limit"] != int64(6) || got["prefix"] != "r" {
 		t.Errorf("the handler got %v", k.got)
 	}
@@ -76,7 +76,7 @@ func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
 	k := newUnboundTaker[listArgs](t, sized, unbound...)
 	unbound[0] = "prefix"
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
-	if _, err := k.call(t, with(next, `{"prefix":"s","limit":5}`)); wire(err) != invalidCursor {
+	if _, err := k.call(t, withCursor(next, `{"prefix":"s","limit":5}`)); wire(err) != invalidCursor {
 		t.Errorf("another prefix: %v", err)
 	}
 }
@@ -84,17 +84,17 @@ func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
 func TestOnlyTheArgumentAtTheRootIsUnbound(t *testing.T) {
 	k := newUnboundTaker[map[string]any](t, properties(`"limit":{},"in":{"properties":{"limit":{}}}`), "limit")
 	next := k.mustCall(t, `{"limit":1,"in":{"limit":1}}`)
-	if _, err := k.call(t, with(next, `{"limit":1,"in":{"limit":2}}`)); wire(err) != invalidCursor {
+	if _, err := k.call(t, withCursor(next, `{"limit":1,"in":{"limit":2}}`)); wire(err) != invalidCursor {
 		t.Errorf("another limit inside: %v", err)
 	}
-	k.mustCall(t, with(next, `{"limit":2,"in":{"limit":1}}`))
+	k.mustCall(t, withCursor(next, `{"limit":2,"in":{"limit":1}}`))
 }
 
 func TestTheSchemaStillChecksAnUnboundArgument(t *testing.T) {
 	k := newUnboundTaker[listArgs](t, sized, "limit")
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"r","limit":101}`, `{"prefix":"r","limit":"5"}`, `{"prefix":"r","limit":null}`, `{"prefix":"r","limit":1.5}`, `{"prefix":"r","Limit":5}`, `{"prefix":"r","limit":5,"limit":6}`} {
-		if _, err := k.call(t, with(next, arguments)); err == nil {
+		if _, err := k.call(t, withCursor(next, arguments)); err == nil {
 			t.Errorf("%s: the handler got %+v", arguments, k.got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestEveryArgumentIsBoundByDefault(t *testing.T) {
 	k := newUnboundTaker[listArgs](t, sized)
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"r","limit":6}`, `{"prefix":"r"}`} {
-		if _, err := k.call(t, with(next, arguments)); wire(err) != invalidCursor {
+		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}

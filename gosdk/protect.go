@@ -238,7 +238,7 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // before the ping, so that it fails at once if nothing catches it
+	cancel() // makes the ping fail at once if the sending middleware does not catch it
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}

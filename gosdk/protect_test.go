@@ -130,8 +130,8 @@ func TestAskAgainRunsTheHandlerAsOnAFirstRound(t *testing.T) {
 	}
 }
 
-// installHalves installs the two halves of the middleware without Protect. If the server is
-// protected already, only a call can notice that.
+// installHalves installs the two halves of the middleware without Protect. Unlike Protect, it does
+// not panic if the server is protected already. In that case, every tool call fails.
 func installHalves(t *testing.T, server *mcp.Server, b *book) {
 	receiving, sending := gosdk.Middleware(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
 	server.AddReceivingMiddleware(receiving)

@@ -92,7 +92,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Accept", "application/json, text/event-stream")
 				r.Header.Set("X-User", user)
-				r.Header.Set("Authorization", "Bearer alice/"+user) // every token is for a user alice, but bob's is from another issuer
+				r.Header.Set("Authorization", "Bearer alice/"+user) // bob's token has the user name alice too, but it is from another issuer
 				if session != "" {
 					r.Header.Set("Mcp-Session-Id", session)
 				}

@@ -20,8 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// dated is a key with its dates, which count from now. If opensFor is the constant never, the key
-// does not expire.
+// dated is a key with its dates, which count from now. The key does not expire if opensFor has the
+// value never.
 type dated struct {
 	mcpseal.Key
 	sealsIn, opensFor time.Duration
@@ -209,7 +209,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := mcpseal.New(config); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Outlast(time.Minute); err != nil { // the source makes room for one hour anyway
+	if err := f.Outlast(time.Minute); err != nil { // no change: LongestTTL is one hour by default
 		t.Error(err)
 	}
 	config.URLTTL = 24 * time.Hour
@@ -472,7 +472,7 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	if err := f.Reload(); err != nil || len(f.Ring().IDs()) != 1 {
 		t.Fatalf("revoked: %v, %v", f.Ring().IDs(), err)
 	}
-	write(t, path, text(t, one(b))) // this file does not mention the key a, not even as revoked
+	write(t, path, text(t, one(b))) // this file has neither the revoked key nor its revocation
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}

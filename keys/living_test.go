@@ -89,7 +89,7 @@ func TestFileThatLacksALivingKeyIsToldUntilItIsResolved(t *testing.T) {
 		if n := strings.Count(said, "level=ERROR"); n != 12 || !opens(f, a) {
 			t.Errorf("said %d times in two hours:\n%s", n, said)
 		}
-		// The key a has expired now, so the file lacks nothing any more.
+		// The old key has expired now, so the file lacks nothing any more.
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if said, _ := l.take(); !strings.Contains(said, "good again") || opens(f, a) || !opens(f, b) {
@@ -114,9 +114,9 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	}
 }
 
-// lateReplica returns a replica that sealed with the key a and got the rotation to the key b late.
-// It got the rotation an hour and a half after b should have begun to seal. The returned time is
-// when it got the rotation.
+// lateReplica returns a replica that got the rotation to a new key late: an hour and a half after
+// this key should have begun to seal. Until then, the replica sealed with the old key. The returned
+// time is when it got the rotation.
 func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
 	t.Helper()
 	time.Sleep(48 * time.Hour)
@@ -349,8 +349,8 @@ func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 }
 
 // TestDatesThatAreSetBackLoseNothing checks that no token is lost if a new file has earlier dates.
-// By these dates, the key b has sealed for two hours, but this replica sealed with the key a until
-// ten minutes ago.
+// By these dates, the new key has sealed for two hours, but this replica sealed with the old key
+// until ten minutes ago.
 func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -359,7 +359,7 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 		write(t, path, text(t, dated{a, -24 * time.Hour, 3*time.Hour + 2*time.Minute}, dated{b, 2 * time.Hour, never}))
 		f, _ := open(t, path, keys.Options{})
 		defer f.Close()
-		time.Sleep(2*time.Hour + 10*time.Minute) // the key a sealed until ten minutes ago
+		time.Sleep(2*time.Hour + 10*time.Minute) // the old key sealed until ten minutes ago
 		write(t, path, text(t, dated{a, -24 * time.Hour, -time.Minute}, dated{b, -2 * time.Hour, never}))
 		if err := f.Reload(); err != nil {
 			t.Fatal(err)
@@ -375,15 +375,15 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that the source does not open tokens of the expired
-// key a, because the source never sealed with a. The source seals with the key c before the date of
-// c, because no other key opens tokens.
+// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that a source does not keep an expired key with
+// which it never sealed. The first key has expired, and the second is revoked. So the source seals
+// with the third key, before the date of that key.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
-		// The key b was revoked on a host whose clock is ahead.
+		// The second key was revoked on a host whose clock is ahead.
 		d, err := keyfile.Parse(text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -10 * time.Hour, never}, dated{c, 30 * time.Second, never}))
 		if err != nil {
 			t.Fatal(err)

@@ -258,8 +258,8 @@ func (r *replica) shouldSeal() mcpseal.KeyID {
 	return newest.ID
 }
 
-// watch records that two keys may have sealed until now: the key that sealed at the last call, and
-// the key that seals now.
+// watch remembers two keys that may have sealed until now: the key that sealed at the last call,
+// and the key that seals now.
 func (r *replica) watch() {
 	now := r.now()
 	r.sealed[r.sealing] = now

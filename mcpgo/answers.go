@@ -68,7 +68,11 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 		return answer, false
 	}
 	if typed { // outer middleware may call the handler again with the same answers, even at the same time
-		answer = deepCopy(answer).(mcp.InputResponse)
+		own, ok := deepCopy(answer)
+		if !ok {
+			return answer, false
+		}
+		answer = own
 	}
 	switch kind {
 	case mcpseal.KindForm, mcpseal.KindURL:

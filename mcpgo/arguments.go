@@ -76,10 +76,11 @@ func wrapArray(text []byte) []byte {
 	return slices.Concat([]byte("["), text, []byte("]"))
 }
 
-// arrivals has what clients have sent, for calls whose arguments hooks or outer middleware may
-// change before our middleware runs. The key is the RequestProtocolInfo of a request: mcp-go makes
-// one for every request, and every context of the request has it. An entry is removed when
-// its call ends or its RequestProtocolInfo is garbage-collected, because a panic ends a call unseen.
+// arrivals has the arguments of calls as the client sent them. It is used only if a hook or outer
+// middleware may change the arguments before our middleware runs. The key is the
+// RequestProtocolInfo of the request: mcp-go makes one for every request, and every context of the
+// request has it. An entry is removed when its call ends. If the call panics, our hooks may not see
+// its end. Then the entry is removed when the RequestProtocolInfo is garbage-collected.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to the JSON of the arguments
 
 // recordArrival remembers the arguments of a call before other hooks see them.
@@ -91,8 +92,9 @@ func recordArrival(ctx context.Context, _ any, _ mcp.MCPMethod, message any) {
 	}
 }
 
-// remember stores a value for a request, in a map whose keys are like those of arrivals. It keeps
-// the first value, because a hook of the author may call our hooks again.
+// remember stores a value for a request. The key is the RequestProtocolInfo of the request, as in
+// the map arrivals. If the map has a value for this request already, remember keeps that value,
+// because a hook of the author may call our hooks again.
 func remember(ctx context.Context, values *sync.Map, value any) {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
@@ -104,8 +106,7 @@ func remember(ctx context.Context, values *sync.Map, value any) {
 	}
 }
 
-// remembered returns the value that the function remember stored for a request, or nil if there is
-// none.
+// remembered returns the value that the map has for a request, or nil if it has none.
 func remembered(ctx context.Context, values *sync.Map) any {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
@@ -150,12 +151,12 @@ func (i *installation) mayChange() bool {
 	return i.outer || h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
-// hasMiddleware reports whether a server already has middleware for tools or prompts. mcp-go has
-// no method for this, so hasMiddleware reads private fields. If a later release of mcp-go has no
-// such fields, hasMiddleware returns true, which costs only time.
-func hasMiddleware(srv *server.MCPServer) bool {
-	for _, name := range []string{"toolHandlerMiddlewares", "promptHandlerMiddlewares"} {
-		if field := reflect.ValueOf(srv).Elem().FieldByName(name); field.Kind() != reflect.Slice || field.Len() > 0 {
+// hasMiddleware reports whether a server already has middleware of these kinds. mcp-go has no method
+// for this, so hasMiddleware reads private fields. If a later release of mcp-go has no such fields,
+// hasMiddleware returns true, which costs only time.
+func hasMiddleware(srv *server.MCPServer, kinds ...string) bool {
+	for _, kind := range kinds {
+		if field := reflect.ValueOf(srv).Elem().FieldByName(kind + "HandlerMiddlewares"); field.Kind() != reflect.Slice || field.Len() > 0 {
 			return true
 		}
 	}

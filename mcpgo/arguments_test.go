@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -219,9 +219,10 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	}
 }
 
-// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem uses a hook that changes Arguments alone. A typed
-// handler reads the change only if the client sent no arguments at all. So a token for a call
-// without arguments must not open with {}, and the other way round.
+// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem uses a hook that changes Arguments alone. A
+// typed handler reads this change only if the client sent no arguments at all. So a token from a
+// call without arguments must not open in a call with empty arguments ({} or null), and the other
+// way round.
 func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
 	srv := protected(t, new(log), asHook(func(_ context.Context, req *mcp.CallToolRequest) {
 		req.Params.Arguments = map[string]any{"tenant": "own"}
@@ -240,34 +241,100 @@ func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
 	}
 }
 
-// TestOuterMiddlewareMayTryACallAgain uses a handler that changes its arguments before it fails.
-// Middleware that was added before Protect tries the call again. Then the arguments must be as they
-// arrived.
+// TestOuterMiddlewareMayTryACallAgain uses a handler that changes its arguments. Outer middleware calls
+// the handler twice. The second try must get the arguments as they arrived.
 func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
-	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	type change struct {
+		context   func(context.Context) context.Context
+		arguments func(map[string]any)
+	}
+	for name, change := range map[string]change{
+		"nothing else": {},
+		"a context that does not tell what arrived": {context: func(ctx context.Context) context.Context {
+			info := *server.RequestProtocolInfoFromContext(ctx)
+			return server.WithRequestProtocolInfo(ctx, &info)
+		}},
+		"arguments that are too long to bind": {arguments: func(args map[string]any) { args["long"] = strings.Repeat("x", 1<<10) }},
+		"a value without JSON":                {arguments: func(args map[string]any) { args["c"] = make(chan int) }},
+	} {
+		for _, late := range []bool{false, true} {
+			var again func()
+			srv := server.NewMCPServer("test", "1", server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+				return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					if change.context != nil {
+						ctx = change.context(ctx)
+					}
+					if change.arguments != nil {
+						change.arguments(req.GetArguments())
+					}
+					again = func() { next(ctx, req) }
+					if !late {
+						again()
+					}
+					return next(ctx, req)
+				}
+			}))
+			mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.MaxArguments = 1 << 10 }), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
+			var seen []int
+			srv.AddTool(mcp.NewTool("busy"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				seen = append(seen, len(req.GetArguments())+len(req.GetArguments()["deep"].([]any)[0].(map[string]any)))
+				clear(req.GetArguments()["deep"].([]any)[0].(map[string]any))
+				clear(req.GetArguments())
+				return mcp.NewToolResultText("done"), nil
+			})
+			send(t.Context(), t, srv, "tools/call", `"name":"busy","arguments":{"dry":true,"deep":[{"dry":true}]}`)
+			if late { // the call has ended
+				again()
+			}
+			if len(seen) != 2 || seen[0] != seen[1] {
+				t.Errorf("%s, late %t: the tries had %d arguments", name, late, seen)
+			}
+		}
+	}
+}
+
+// TestOuterMiddlewareMayReadAResourceTwiceAtOnce uses a handler that changes its arguments. Run this test
+// with the race detector.
+func TestOuterMiddlewareMayReadAResourceTwiceAtOnce(t *testing.T) {
+	srv := protected(t, new(log), server.WithResourceHandlerMiddleware(func(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+		return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			var other sync.WaitGroup
+			other.Go(func() { next(ctx, req) })
+			defer other.Wait()
+			return next(ctx, req)
+		}
+	}))
+	var mu sync.Mutex
+	var seen []string
+	srv.AddResourceTemplate(mcp.NewResourceTemplate("test://{tenant}/x", "x"), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, jsonText(req.Params.Arguments))
+		clear(req.Params.Arguments)
+		return nil, nil
+	})
+	send(as(t.Context(), "alice"), t, srv, "resources/read", `"uri":"test://own/x"`)
+	if want := `{"tenant":["own"]}`; len(seen) != 2 || seen[0] != want || seen[1] != want {
+		t.Errorf("the tries saw %s", seen)
+	}
+}
+
+// TestATokenThatAContextMakesUselessIsExplained uses outer middleware that passes on a context that does
+// not tell what the client sent.
+func TestATokenThatAContextMakesUselessIsExplained(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if result, err := next(ctx, req); err == nil {
-				return result, nil
+			if req.Params.RequestState != "" {
+				info := *server.RequestProtocolInfoFromContext(ctx)
+				ctx = server.WithRequestProtocolInfo(ctx, &info)
 			}
 			return next(ctx, req)
 		}
 	}))
-	runs := 0
-	srv.AddTool(mcp.NewTool("busy"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		delete(req.GetArguments(), "dry")
-		if runs++; runs == 1 {
-			return nil, errors.New("busy")
-		}
-		if req.Params.RequestState == "" {
-			return question().ToolResult(), nil
-		}
-		return mcp.NewToolResultText("done"), nil
-	})
 	alice := as(t.Context(), "alice")
-	asked := send(alice, t, srv, "tools/call", `"name":"busy","arguments":{"dry":true}`)
-	if r := send(alice, t, srv, "tools/call", `"name":"busy","arguments":{"dry":true},"requestState":`+quote(asked.Result.RequestState)); r.text() != "done" {
-		t.Errorf("got %s", r.raw)
-	}
+	isRejected(t, retry(alice, t, srv, token(alice, t, srv)))
+	has(t, l, "nothing tells what the client sent")
 }
 
 // TestATokenIsBoundToAnArgumentThatIsTakenOut takes an argument of the client out of Arguments and
@@ -506,8 +573,8 @@ func isInvalid(t testing.TB, what string, r reply) {
 
 func look(context.Context, *mcp.CallToolRequest) {}
 
-// pagedSearch returns a server with a paged tool, which returns its arguments. If the parameter
-// inner is not nil, middleware that is added after Protect applies this change.
+// pagedSearch returns a server with a paged tool, which returns its arguments. If inner is not nil,
+// middleware inside the protection makes this change to the arguments.
 func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", options...)

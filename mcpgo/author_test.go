@@ -30,8 +30,9 @@ func login(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	}
 }
 
-// TestAStateIsNotBoundToNobodyInSilence adds the middleware login after Protect, so that our
-// middleware finds no user.
+// TestAStateIsNotBoundToNobodyInSilence adds the middleware login after Protect. So our middleware
+// finds no user, and would bind a state to nobody. SetState must fail. If a handler sets
+// RequestState itself, the log must have a warning.
 func TestAStateIsNotBoundToNobodyInSilence(t *testing.T) {
 	const said = "mcpgo: Options.Principal found no user"
 	l := new(log)
@@ -102,8 +103,8 @@ func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
 	}
 }
 
-// TestAContextKeepsNoArguments keeps the contexts of calls, as a handler does that goes on after
-// its call.
+// TestAContextKeepsNoArguments keeps the contexts of calls that have ended. These contexts must not
+// keep the arguments in memory.
 func TestAContextKeepsNoArguments(t *testing.T) {
 	for name, options := range map[string][]server.ServerOption{
 		"alone": nil, "hook": {asHook(look)}, "middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))},
@@ -138,8 +139,8 @@ func TestAContextKeepsNoArguments(t *testing.T) {
 	}
 }
 
-// TestTheContextOfAnEarlierCallTellsNothing uses outer middleware that passes on the
-// context of the first call, and takes out an argument.
+// TestTheContextOfAnEarlierCallTellsNothing uses outer middleware. In every call, the middleware
+// passes on the context of the first call, and takes out an argument.
 func TestTheContextOfAnEarlierCallTellsNothing(t *testing.T) {
 	var first context.Context
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
@@ -198,8 +199,9 @@ func TestHooksAreKnownHoweverTheyWereAdded(t *testing.T) {
 	}
 }
 
-// TestALostNotificationForgetsNoArguments uses outer middleware that reports a lost
-// notification to all hooks, as mcp-go does with the context of a call that still runs.
+// TestALostNotificationForgetsNoArguments uses outer middleware. During a call, the middleware
+// reports a lost notification to all hooks, with the context of the call. mcp-go does the same if
+// it loses a notification. After that, the adapter must still know the arguments of the call.
 func TestALostNotificationForgetsNoArguments(t *testing.T) {
 	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -215,19 +217,22 @@ func TestALostNotificationForgetsNoArguments(t *testing.T) {
 	}
 }
 
-// TestAToolThatOnlyTasksRunIsRegistered names in the options a tool that always runs as a task. The
-// log must not say that this tool is not registered.
-func TestAToolThatOnlyTasksRunIsRegistered(t *testing.T) {
+// TestATaskToolIsRegistered lists task tools in Options.Unsolicited. The log must not say that they are
+// not registered.
+func TestATaskToolIsRegistered(t *testing.T) {
 	l := new(log)
 	srv := server.NewMCPServer("test", "1", server.WithTaskCapabilities(true, true, true), server.WithPaginationLimit(1))
 	srv.AddTool(mcp.NewTool("first"), nil)
-	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"long", "missing"}, Logger: l.logger()})
-	srv.AddTaskTool(mcp.NewTool("long", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
-		return nil, nil
-	})
+	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"required", "optional", "missing"}, Logger: l.logger()})
+	for name, support := range map[string]mcp.TaskSupport{"required": mcp.TaskSupportRequired, "optional": mcp.TaskSupportOptional} {
+		srv.AddTaskTool(mcp.NewTool(name, mcp.WithTaskSupport(support)), func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+			return nil, nil
+		})
+	}
 	send(t.Context(), t, srv, "tools/list", "")
 	const warned = "option=mcpgo.Options.Unsolicited tool="
-	if said := l.String(); strings.Contains(said, warned+"long") || !strings.Contains(said, warned+"missing") {
+	said := l.String()
+	if strings.Contains(said, warned+"required") || strings.Contains(said, warned+"optional") || !strings.Contains(said, warned+"missing") {
 		t.Error(said)
 	}
 }

@@ -21,16 +21,21 @@ import (
 func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 	tools := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc { return next })
 	prompts := server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc { return next })
+	resources := server.WithResourceHandlerMiddleware(func(next server.ResourceHandlerFunc) server.ResourceHandlerFunc { return next })
 	for _, options := range [][]server.ServerOption{nil, {tools}, {prompts}, {tools, prompts}} {
-		if got, want := hasMiddleware(server.NewMCPServer("test", "1", options...)), options != nil; got != want {
+		if got, want := hasMiddleware(server.NewMCPServer("test", "1", options...), "tool", "prompt"), options != nil; got != want {
 			t.Errorf("%d options: got %t, want %t", len(options), got, want)
 		}
 	}
+	if hasMiddleware(server.NewMCPServer("test", "1", tools, prompts), "resource") || !hasMiddleware(server.NewMCPServer("test", "1", resources), "resource") {
+		t.Error("middleware for resources is not told from other middleware")
+	}
 }
 
-// Servers of other SDKs open the same tokens, and bind them to the object that arrived. So if
-// arguments were changed, a token must be bound to a text that is not an object. Two calls must have
-// different texts if they differ in what the client sent, or in one of the two forms.
+// Servers on other SDKs open the same tokens, and bind them to the object that arrived. So if a
+// hook or middleware changed the arguments, the token must be bound to a text that is not an
+// object. Two calls must have different texts if one of three things differs: what the client sent,
+// what a typed handler reads, or Params.Arguments.
 func TestNoOtherArgumentsHaveTheTextOfChangedOnes(t *testing.T) {
 	texts := []string{
 		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{},{}]`, `[{},{},{"a":1}]`, `[{"a":1},{},{}]`, `[[{},{},{"a":1}]]`, ` [[]]`, `[[],[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
@@ -41,20 +46,20 @@ func TestNoOtherArgumentsHaveTheTextOfChangedOnes(t *testing.T) {
 			for _, decoded := range texts {
 				params := mcp.CallToolParams{RawArguments: json.RawMessage(raw), Arguments: decode(t, decoded)}
 				bound := string(boundText([]byte(sent), &params, 1<<10))
-				readers := raw // of a typed handler
-				if readers == "" {
-					readers = decoded
+				typed := raw // what a typed handler reads
+				if typed == "" {
+					typed = decoded
 				}
-				// No arguments mean the same as {}.
-				sent, readers, decoded, bound := cmp.Or(sent, "{}"), cmp.Or(readers, "{}"), cmp.Or(decoded, "{}"), cmp.Or(bound, "{}")
-				if isSame := sent == readers && sent == decoded; !isSame && bound[0] != '[' {
+				// An empty text means the same as {}.
+				sent, typed, decoded, bound := cmp.Or(sent, "{}"), cmp.Or(typed, "{}"), cmp.Or(decoded, "{}"), cmp.Or(bound, "{}")
+				if isSame := sent == typed && sent == decoded; !isSame && bound[0] != '[' {
 					t.Errorf("%s, %s and %s are bound to %s", sent, raw, decoded, bound)
 				}
 				var compact bytes.Buffer
 				if err := json.Compact(&compact, []byte(bound)); err != nil {
 					t.Fatalf("%s, %s and %s: %v", sent, raw, decoded, err)
 				}
-				all := sent + " became " + readers + " and " + decoded
+				all := sent + " became " + typed + " and " + decoded
 				if other, ok := seen[compact.String()]; ok && other != all {
 					t.Errorf("%s is bound to %s, as is %s", all, bound, other)
 				}

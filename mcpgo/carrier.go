@@ -20,11 +20,12 @@ type call struct {
 	answers        mcp.InputResponses
 	task           bool // true if the call runs as a task: see decideTask
 
-	// copies is true if the handler must get a copy of the arguments, because it may be called
-	// again with the same arguments: by mcp-go, after mcp-go has asked an older client, or by
-	// middleware that was added before Protect.
+	// copies is true if the handler must get a copy of the arguments, because it may be called again with
+	// the same arguments: by mcp-go, after mcp-go has asked an older client, or by middleware that was
+	// added before Protect.
 	copies   bool
-	uncopied bool                 // true if an older client must not be asked, because the handler cannot get a copy
+	uncopied bool                 // true if the arguments cannot be copied: see deepCopy
+	older    bool                 // true if the client is an older one that mcp-go can ask
 	declared adapter.Capabilities // what the client could answer when the call arrived; an older client may declare more during the call
 	state    string               // the state in plaintext, for the handler
 	kept     mcp.InputResponses   // the answers that the handler may see

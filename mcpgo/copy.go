@@ -10,29 +10,60 @@ import (
 )
 
 // deepCopy returns a deep copy of a value that was decoded from JSON, or of an answer that mcp-go
-// decoded. A hook or middleware of the author may have put other values into it: see isCopied.
-func deepCopy(value any) any {
+// decoded. A hook or middleware of the author may have put other values into it: see isCopied. The
+// result ok is false if the value nests too deeply, for example because it contains itself.
+func deepCopy[T any](value T) (own T, ok bool) {
+	var c copier
+	if copied := c.copy(value); copied != nil {
+		own = copied.(T)
+	}
+	return own, !c.failed
+}
+
+type copier struct {
+	depth  int
+	failed bool // true if a value nested too deeply; then nothing more is copied
+}
+
+// maxDepth is how deeply a value may nest. encoding/json decodes nothing that nests more deeply.
+const maxDepth = 10_000
+
+func (c *copier) copy(value any) any {
+	if c.depth++; c.depth > maxDepth {
+		c.failed = true
+	}
+	defer func() { c.depth-- }()
 	switch v := value.(type) { // most values have one of these types
 	case nil, string, bool, float64:
 		return v
 	case map[string]any:
 		v = maps.Clone(v)
 		for name, member := range v {
-			v[name] = deepCopy(member)
+			if c.failed {
+				break
+			}
+			v[name] = c.copy(member)
 		}
 		return v
 	case []any:
 		v = slices.Clone(v)
 		for i, item := range v {
-			v[i] = deepCopy(item)
+			if c.failed {
+				break
+			}
+			v[i] = c.copy(item)
 		}
 		return v
 	}
-	return deepCopyOf(reflect.ValueOf(value)).Interface()
+	return c.copyOf(reflect.ValueOf(value)).Interface()
 }
 
-func deepCopyOf(v reflect.Value) reflect.Value {
-	if !isCopied(v.Type()) {
+func (c *copier) copyOf(v reflect.Value) reflect.Value {
+	if c.depth++; c.depth > maxDepth {
+		c.failed = true
+	}
+	defer func() { c.depth-- }()
+	if c.failed || !isCopied(v.Type()) {
 		return v
 	}
 	own := reflect.New(v.Type()).Elem()
@@ -40,20 +71,20 @@ func deepCopyOf(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Interface:
 		if !v.IsNil() {
-			own.Set(deepCopyOf(v.Elem()))
+			own.Set(c.copyOf(v.Elem()))
 		}
 	case reflect.Pointer:
 		if elem := v.Type().Elem(); !v.IsNil() && isCopied(elem) {
 			own.Set(reflect.New(elem))
-			own.Elem().Set(deepCopyOf(v.Elem()))
+			own.Elem().Set(c.copyOf(v.Elem()))
 		}
 	case reflect.Map:
 		if v.IsNil() {
 			break
 		}
 		own.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-		for member := v.MapRange(); member.Next(); {
-			own.SetMapIndex(member.Key(), deepCopyOf(member.Value()))
+		for member := v.MapRange(); member.Next() && !c.failed; {
+			own.SetMapIndex(member.Key(), c.copyOf(member.Value()))
 		}
 	case reflect.Slice:
 		if v.IsNil() {
@@ -61,24 +92,31 @@ func deepCopyOf(v reflect.Value) reflect.Value {
 		}
 		own.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		reflect.Copy(own, v)
-		switch v.Type().Elem().Kind() {
-		case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice, reflect.Struct:
-			for i := range v.Len() {
-				own.Index(i).Set(deepCopyOf(v.Index(i)))
-			}
-		}
+		c.copyItems(own)
+	case reflect.Array:
+		c.copyItems(own)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if field := own.Field(i); field.CanSet() {
-				field.Set(deepCopyOf(field))
+			if field := own.Field(i); field.CanSet() && !c.failed {
+				field.Set(c.copyOf(field))
 			}
 		}
 	}
 	return own
 }
 
-// isCopied reports whether deepCopy copies values of this type. It does not copy values of types that
-// the author declared, because these may have locks, or may contain themselves.
+// copyItems replaces the items of a slice or an array with copies of them.
+func (c *copier) copyItems(items reflect.Value) {
+	switch items.Type().Elem().Kind() {
+	case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array, reflect.Struct:
+		for i := 0; i < items.Len() && !c.failed; i++ {
+			items.Index(i).Set(c.copyOf(items.Index(i)))
+		}
+	}
+}
+
+// isCopied reports whether values of this type are copied. Values of types that the author declared
+// are not, because they may have locks. Structs without a name are such values too.
 func isCopied(t reflect.Type) bool {
 	switch t.PkgPath() {
 	case "": // such as map[string]any

@@ -27,10 +27,11 @@ import (
 // was protected.
 type installation struct {
 	*Protection
-	hooks  weak.Pointer[server.Hooks]
-	places *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
-	outer  bool                        // true if the server had middleware for tools or prompts before it was protected
-	paged  pagedTools
+	hooks          weak.Pointer[server.Hooks]
+	places         *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
+	outer          bool                        // true if the server had middleware for tools or prompts before it was protected
+	outerResources bool                        // true if the server had middleware for resources before it was protected
+	paged          pagedTools
 }
 
 var (
@@ -82,8 +83,9 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	return known
 }
 
-// addOurs adds our hooks to h. It must not be inlined: each copy of it would have hooks of its own,
-// and removeOurs would know only one copy. A build with a profile inlines it.
+// addOurs adds our hooks to h. The compiler must not inline addOurs, because each inlined copy
+// would add hooks with other addresses, and removeOurs would know only the addresses of one copy.
+// Without go:noinline, a build with a profile could inline it.
 //
 //go:noinline
 func addOurs(h *server.Hooks) {
@@ -180,22 +182,21 @@ const hooksChanged = "a hook was added after Protect, or a hook of Protect was r
 // hookPlaces has the places of our hooks among the hooks of a server, and the addresses
 // of their code.
 type hookPlaces struct {
-	request int    // the place among the hooks for whole requests
-	failure int    // the place among the hooks for errors
-	session int    // the place among the hooks for sessions that begin
-	lists   [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
+	request int    // the index of our hook in OnRequestInitialization
+	failure int    // the index of our hook in OnError
+	session int    // the index of our hook in OnRegisterSession
+	lists   [5]int // the index of our hook in each of the five fields OnBeforeListTools, OnBeforeListPrompts, and so on
 	code    [18]uintptr
 }
 
 // intact reports whether our hooks are still at the places where they were added.
 func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code }
 
-// codeIn returns the addresses of the hooks at the places where ours must be. Among the hooks
-// that can change a result, ours must be the last. Among the hooks that run before a call, ours
-// must be the last too, because a later one could turn the call into a task. Among the hooks that
-// run before any request, ours must be the first, because an earlier one could change what
-// arrived. Hooks of the author for whole requests, for errors, for sessions, and before a list may
-// follow ours, so p says where ours are.
+// codeIn returns the addresses of the hooks at the places where ours must be. Among the hooks that
+// can change a result, ours must be the last. Among the hooks that run before a call, ours must be
+// the last too, because a later one could turn the call into a task. Among the hooks that run
+// before any request, ours must be the first, because an earlier one could change what arrived.
+// Among all other hooks, hooks of the author may follow ours, so p has the index of ours.
 func (p *hookPlaces) codeIn(h *server.Hooks) [18]uintptr {
 	return [...]uintptr{
 		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
@@ -254,10 +255,11 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	}
 }
 
-// decideTask decides whether a call runs as a task. If not, it sets Params.Task to nil.
-// Otherwise mcp-go could still run the call as a task, because the tool may be replaced before
-// mcp-go looks for it. If the call runs as a task, decideTask removes its state and its answers:
-// mcp-go calls the handlers of task tools without any middleware, so nothing would check them.
+// decideTask decides whether a call runs as a task. If the call must not run as a task, decideTask
+// sets Params.Task to nil. mcp-go looks for the tool only later, and the tool may be replaced
+// before that. If Params.Task were still set, mcp-go could run the call as a task. If the call may
+// run as a task, decideTask removes its state and its answers: mcp-go calls the handlers of task
+// tools without any middleware, so nothing would check them.
 func (i *installation) decideTask(ctx context.Context, req *mcp.CallToolRequest) {
 	if req.Params.Task == nil {
 		return
@@ -279,8 +281,13 @@ func supportsTasks(ctx context.Context, name string) bool {
 	if tool == nil {
 		return true
 	}
-	execution := tool.Execution
-	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
+	return runsAsTask(tool)
+}
+
+// runsAsTask reports whether calls of a tool can run as tasks.
+func runsAsTask(tool *mcp.Tool) bool {
+	e := tool.Execution
+	return e != nil && (e.TaskSupport == mcp.TaskSupportOptional || e.TaskSupport == mcp.TaskSupportRequired)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.

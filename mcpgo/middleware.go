@@ -3,7 +3,6 @@ package mcpgo
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 
@@ -23,7 +22,11 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
-				req.Params.Arguments, req.Params.RawArguments = deepCopy(req.Params.Arguments), bytes.Clone(req.Params.RawArguments)
+				own, ok := deepCopy(req.Params.Arguments)
+				if c.uncopied = !ok; ok {
+					req.Params.Arguments = own
+				}
+				req.Params.RawArguments = bytes.Clone(req.Params.RawArguments)
 			}
 			return next(ctx, req)
 		})
@@ -53,6 +56,11 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 // checked all the same.
 func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		if i.outerResources { // another try may write to the arguments
+			if own, ok := deepCopy(req.Params.Arguments); ok {
+				req.Params.Arguments = own
+			}
+		}
 		c := callOfResource(&req)
 		return serve(i, ctx, &c, func(ctx context.Context) ([]mcp.ResourceContents, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
@@ -108,10 +116,15 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
+	if c.unknown && c.token != "" {
+		i.refuse(ctx, c.method, arrivalUnknown) // the call goes on, because Open rejects the token as it rejects others
+	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
-	defer func() { of.Round = mcpseal.Round{} }() // a handler may keep its context, and must not keep the arguments with it
+	// A handler may keep its context after the call. Without the next line, this context would keep
+	// the arguments in memory.
+	defer func() { of.Round = mcpseal.Round{} }()
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
@@ -124,10 +137,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if older && c.token != "" && of.Round.First() {
 		return none, rejectedError{} // Config.AskAgain is not for a client that has answered already: mcp-go would ask it again and again
 	}
-	// A value that cannot be written as JSON is never copied: it may contain itself.
-	canCopy := len(c.arguments) <= i.policy.MaxArguments && (len(c.arguments) == 0 || json.Valid(c.arguments))
-	mayBeAsked := older && c.declared != (adapter.Capabilities{})
-	c.copies, c.uncopied = (i.outer || mayBeAsked) && canCopy, mayBeAsked && !canCopy
+	c.older = older && c.declared != (adapter.Capabilities{})
+	c.copies = i.outer || c.older
 	// If PinsWording returns true, gosdk/elicit wrote the state, on a server of the official
 	// SDK. This handler must not get such a state.
 	if !adapter.PinsWording(&of.Round) {
@@ -164,8 +175,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	if c.unknown {
-		return "", i.refuse(of.Context, c.method, "a tool cannot ask, because nothing tells what the client sent: middleware that was added before Protect must pass on "+
-			"the context of the same call while this call runs, and must not change Params.Task")
+		return "", i.refuse(of.Context, c.method, arrivalUnknown)
 	}
 	if err := checkWritableBeside(result); err != nil {
 		return "", i.refuse(of.Context, c.method, "the _meta or the content of a result that asks cannot be written as JSON: "+err.Error())
@@ -182,8 +192,8 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if err != nil {
 		return "", wireError(err)
 	}
-	if c.uncopied {
-		return "", i.refuse(of.Context, c.method, "the arguments cannot be written as JSON, so an older client cannot be asked: the handler has no copy of them for the next round")
+	if c.uncopied && c.older {
+		return "", i.refuse(of.Context, c.method, "the arguments contain themselves, so an older client cannot be asked: the handler has no copy of them for the next round")
 	}
 	if len(questions) > 0 && sharesStdio(of.Context) { // a second connection may have begun while the token was sealed
 		return "", i.refuse(of.Context, c.method, stdioShared)
@@ -191,6 +201,9 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call
 	return token, nil
 }
+
+const arrivalUnknown = "a call can neither ask nor use a token, because nothing tells what the client sent: middleware that was added before Protect must pass on " +
+	"the context of the same call while this call runs, and must not change Params.Task"
 
 // wireError returns the error that the client may see when the boundary returned err.
 // mcp-go sends the text of this error to the client. The error matches

@@ -177,8 +177,8 @@ func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
 	}
 }
 
-// A client may ask for a task although the tool does not support tasks. This must not switch off
-// the check of its state.
+// A client may ask for a task although the tool does not support tasks. The state in such a call
+// must still be checked.
 func TestATaskOnAToolWithoutTasksChangesNothing(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")
@@ -304,16 +304,17 @@ func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
 	<-done
 }
 
-// TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy uses a format that does not carry the
-// arguments, so it seals a token even for arguments that cannot be written as JSON. The handler
-// would see in the second round what it left in the first.
+// TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy uses arguments that contain themselves, so
+// the handler gets no copy of them. The handler deletes an argument in the first round. In a second
+// round, mcp-go would call the handler without this argument. The test uses a format that does not
+// carry the arguments, because the native format seals no token for them.
 func TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy(t *testing.T) {
 	l := new(log)
 	format, err := compat.McpD([]byte(strings.Repeat("k", 32)), compat.McpDOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := server.NewMCPServer("test", "1", server.WithElicitation(), asHook(func(_ context.Context, r *mcp.CallToolRequest) { r.GetArguments()["c"] = make(chan int) }))
+	srv := server.NewMCPServer("test", "1", server.WithElicitation(), asHook(func(_ context.Context, r *mcp.CallToolRequest) { r.GetArguments()["c"] = r.GetArguments() }))
 	mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) {
 		c.Keys, c.Format, c.Audience = nil, format, "test"
 		c.Waive = mcpseal.ClaimAudience | mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
@@ -385,9 +386,9 @@ func (s answersAll) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListR
 	return s.roots, nil
 }
 
-// TestEachTryGetsAnswersOfItsOwn uses outer middleware that runs two tries of a call at
-// the same time. Each handler overwrites all that it can reach in its answers. Run this test with
-// the race detector.
+// TestEachTryGetsAnswersOfItsOwn uses outer middleware. The middleware runs two tries of a call at
+// the same time. In each try, the handler overwrites everything that it can reach in its answers.
+// Run this test with the race detector.
 func TestEachTryGetsAnswersOfItsOwn(t *testing.T) {
 	meta := func() *mcp.Meta { return &mcp.Meta{AdditionalFields: map[string]any{"m": "sent"}} }
 	noted := func() mcp.Annotated {

@@ -33,12 +33,13 @@ type PageOptions = adapter.PageOptions
 // the last, the cursor of the next page. Use AddPagedTool if a tool can have more items
 // than fit into one result.
 //
-// A cursor works only for the user and the arguments of the page that it came with
-// (except the arguments in PageOptions.Unbound), only for this tool of this service, and
-// only for an hour. Any other cursor is refused before the handler runs. Only the user who got
-// the cursor learns that it has expired; all other refusals have the same text. An empty cursor means the first page. A position is written as
-// JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
-// may have another lifetime and another limit.
+// A cursor works only for the user and the arguments of the page that it came with (except the
+// arguments in PageOptions.Unbound), only for this tool of this service, and only for an hour. Any
+// other cursor is refused before the handler runs. Only the user who got the cursor learns that it
+// has expired. All other cursors are refused with one text, unless the request is too long for the
+// tool. An empty cursor means the first page. A position is written as JSON, in at most 256 bytes:
+// put a key into it, not a row. An issuer in Options.Cursors may have another lifetime and another
+// limit.
 //
 // The arguments are read once, into In. The value that the handler gets is the value that
 // the cursor is bound to. Names are case-sensitive: a name that differs from a field's
@@ -50,11 +51,16 @@ type PageOptions = adapter.PageOptions
 // defaults.
 //
 // If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
-// does. AddPagedTool panics when the tool cannot be registered. Reasons are: the tool has
-// an output schema, the tool can run as a task, two arguments (the cursor is one)
-// have the same name or names that differ only in case, a name in Unbound is not an
-// argument, or the schema has a rule at its root that may apply to the cursor, such as
-// maxProperties or oneOf.
+// does. AddPagedTool panics if the tool cannot be registered. Some reasons are:
+//   - The tool has an output schema.
+//   - The tool can run as a task.
+//   - Two arguments have the same name, or names that differ only in case. The cursor counts as
+//     an argument.
+//   - A name in the schema differs only in case from the name of a field that gets the same value. If
+//     the schema has rules such as $ref or allOf, this holds for every name in the schema.
+//   - PageOptions.Unbound has a name that is not the name of an argument.
+//   - The schema has a rule at its root that may apply to the cursor, such as maxProperties or
+//     oneOf.
 //
 // If a hook or middleware changes the arguments, it must change Params.Arguments and
 // Params.RawArguments in the same way, or change Arguments and remove RawArguments.
@@ -176,7 +182,7 @@ func (i *installation) shownTools(ctx context.Context, tools []mcp.Tool) []mcp.T
 		return nil
 	}
 	for k := range tools {
-		if e := tools[k].Execution; e != nil && e.TaskSupport == mcp.TaskSupportRequired { // toolOf does not know tools that always run as tasks
+		if runsAsTask(&tools[k]) { // toolOf does not know task tools
 			i.unlisted.Page(ctx, 0, false, slices.Values([]string{tools[k].Name}), i.logger)
 		}
 	}
@@ -257,8 +263,9 @@ func agree(text []byte, value any) bool {
 	if equalJSON(orEmpty(value), orEmpty(decoded)) {
 		return true
 	}
-	// A hook, middleware or handler may have put other types into the value than those that
-	// encoding/json decodes into an any, for example a []string.
+	// A hook, middleware or handler may have put another Go type into the value, for example a
+	// []string where encoding/json decodes a []any. So agree also compares what the JSON of the
+	// value decodes to.
 	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(orEmpty(again), orEmpty(decoded))
 }
 

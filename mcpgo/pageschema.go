@@ -61,11 +61,12 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
-	var twins exactjson.Names
-	addNames(&t.known, &twins, all)
-	if err := (&fitting{inferred, t.known, twins, make(map[fit]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
+	f := &fitting{inferred: inferred, plain: true, seen: make(map[fit]bool)}
+	f.all.add(all, &f.plain)
+	if err := f.check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
+	t.known = f.all.names
 	t.known.Add(t.names.Cursor)
 	about, err := json.Marshal(t.cursorSchema())
 	if err != nil {
@@ -130,37 +131,83 @@ var rootRules = []string{
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
 }
 
-// addNames adds to the set names the names of all properties in a schema, at any depth. If
-// several of them differ only in upper and lower case, it also adds all but one to the set
-// twins.
-func addNames(names, twins *exactjson.Names, schema any) {
+// schemaNames has the names of the members that a schema has rules for.
+type schemaNames struct {
+	names exactjson.Names
+	twins exactjson.Names // names that differ from another one only in upper and lower case
+}
+
+func (n *schemaNames) addName(name string) {
+	if n.names.Misspelt(name) {
+		n.twins.Add(name)
+	}
+	n.names.Add(name)
+}
+
+// addItems adds the names in a list.
+func (n *schemaNames) addItems(list any) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if name, ok := item.(string); ok {
+			n.addName(name)
+		}
+	}
+}
+
+// addOwn adds the names that stand in one object of a schema, but not those deeper down.
+func (n *schemaNames) addOwn(schema map[string]any) {
+	n.addItems(schema["required"])
+	for _, rule := range []string{"properties", "dependentRequired", "dependentSchemas", "dependencies"} {
+		members, _ := schema[rule].(map[string]any)
+		for name, needed := range members {
+			n.addName(name)
+			n.addItems(needed)
+		}
+	}
+}
+
+// add adds the names at any depth of a schema. It sets plain to false if the schema has a rule that is
+// not among plainRules.
+func (n *schemaNames) add(schema any, plain *bool) {
 	switch s := schema.(type) {
 	case map[string]any:
-		if properties, ok := s["properties"].(map[string]any); ok {
-			for name := range properties {
-				if names.Misspelt(name) {
-					twins.Add(name)
+		n.addOwn(s)
+		for rule, value := range s {
+			*plain = *plain && slices.Contains(plainRules, rule)
+			members, _ := value.(map[string]any)
+			switch rule {
+			case "enum", "const", "default", "examples": // these have values, not rules
+			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+				for _, member := range members { // the names of these members are not rules
+					n.add(member, plain)
 				}
-				names.Add(name)
+			default:
+				n.add(value, plain)
 			}
-		}
-		for _, member := range s {
-			addNames(names, twins, member)
 		}
 	case []any:
 		for _, item := range s {
-			addNames(names, twins, item)
+			n.add(item, plain)
 		}
 	}
+}
+
+// plainRules are the rules that apply only to the member for which they are listed. Other rules, such as
+// $ref and allOf, can apply any part of the schema to any member.
+var plainRules = []string{
+	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
+	"type", "enum", "const", "format", "properties", "required", "dependentRequired", "additionalProperties", "minProperties", "maxProperties",
+	"items", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
+	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 }
 
 // fitting checks that a Go type can hold the arguments that a schema lists. If the type
 // would lose an argument, the tool cannot be registered.
 type fitting struct {
-	inferred bool            // true if the schema is made from the type
-	known    exactjson.Names // the names in the schema
-	twins    exactjson.Names // names in the schema that differ from another one only in upper and lower case
-	seen     map[fit]bool    // true for pairs that were already checked; a type may contain itself, so a pair can occur again
+	inferred bool         // true if the schema is made from the type
+	all      schemaNames  // the names in the whole schema
+	plain    bool         // true if the schema has only plainRules
+	seen     map[fit]bool // true for pairs that were already checked; a type may contain itself, so a pair can occur again
 }
 
 // fit is a Go type, and the address of the schema that the type must fit. The address is 0
@@ -202,11 +249,16 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	}
 	fields, properties := exactjson.Fields(t), s["properties"]
 	listed, _ := properties.(map[string]any)
+	names := &f.all
+	if f.plain {
+		names = new(schemaNames)
+		names.addOwn(s)
+	}
 	for name, field := range fields {
 		switch {
 		case field.Quoted:
 			return fmt.Errorf("the field %q of %s has the option string, which the schema does not describe", name, t)
-		case field.Type != nil && f.isMisspelt(name):
+		case field.Type != nil && f.isMisspelt(names, name):
 			return fmt.Errorf("the name of the field %q of %s differs from a name in the schema only in upper and lower case", name, t)
 		}
 	}
@@ -229,20 +281,23 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 		if _, err := field.In(reflect.New(t).Elem()); err != nil {
 			return err
 		}
-		if err := f.check(listed[name], field.Type); err != nil {
+		of, ok := listed[name]
+		if !ok {
+			of = s["additionalProperties"]
+		}
+		if err := f.check(of, field.Type); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isMisspelt reports whether a name in the schema differs from the name of a field only in upper
-// and lower case. Such a name may stand for the field, and then the schema's rules would not
-// apply to what the field gets. A reference can apply any part of the schema to any field, so
-// isMisspelt looks at all names in the schema. If the schema is made from the type, names in
-// another case belong to other fields.
-func (f *fitting) isMisspelt(field string) bool {
-	return f.known.Misspelt(field) || !f.inferred && (f.twins.Has(field) || f.twins.Misspelt(field))
+// isMisspelt reports whether one of these names differs from the name of a field only in upper and
+// lower case. The author may have meant the field. Then the field would get a value that the schema's
+// rules do not check. If the schema is made from the type, a name in another case belongs to another
+// field.
+func (f *fitting) isMisspelt(names *schemaNames, field string) bool {
+	return names.names.Misspelt(field) || !f.inferred && (names.twins.Has(field) || names.twins.Misspelt(field))
 }
 
 // embedsReader reports whether a struct embeds a type that has its own method for reading

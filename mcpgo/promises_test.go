@@ -370,8 +370,8 @@ func TestATokenIsUsedOnceAcrossReplicas(t *testing.T) {
 	isRejected(t, retry(alice, t, two, used))
 }
 
-// TestOuterMiddlewareMayTryAPromptAgain has a handler that changes its arguments before it fails. When
-// middleware that was added before Protect tries again, the arguments must be as they arrived.
+// TestOuterMiddlewareMayTryAPromptAgain uses a handler that changes its arguments before it fails.
+// Outer middleware tries the call again. The second try must get the arguments as they arrived.
 func TestOuterMiddlewareMayTryAPromptAgain(t *testing.T) {
 	srv := protected(t, new(log), server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 		return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

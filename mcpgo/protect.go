@@ -23,15 +23,14 @@ type Options struct {
 	// context of the request. mcp-go does not verify users: put the verified user into
 	// the context with server.WithHTTPContextFunc, WithSSEContextFunc or
 	// WithStdioContextFunc, or with HTTP middleware in front of the server. Middleware of
-	// mcp-go is too late, or runs for tools alone. If Principal
-	// returns an error, no token or cursor is opened or sealed. An empty name counts as
-	// an error, unless AllowAnonymous is set. A nil Principal is allowed only if
-	// AllowAnonymous is set.
+	// mcp-go is too late, or runs for tools alone. If Principal returns an error, no token
+	// or cursor is opened or sealed. An empty name counts as an error, unless
+	// AllowAnonymous is set. A nil Principal is allowed only if AllowAnonymous is set.
 	//
-	// Principal must return the same name during a whole call. In a call without a token,
-	// the token's user is found only after the handler has returned questions. So if
-	// Principal reads something that changes during the call, the token belongs to the
-	// user that Principal names then.
+	// Principal must return the same name during a whole call. If a call arrives without a
+	// token, and its handler asks something, the user of the new token is found only after
+	// the handler has returned. So if Principal reads something that changes during the
+	// call, the new token may belong to the wrong user.
 	//
 	// Older clients have sessions. mcp-go finds a session by its id alone, and does not
 	// check the user. So check that whoever uses a session (POST, GET or DELETE) is the
@@ -125,26 +124,29 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	return p
 }
 
-// Protect protects srv. Call it once, directly after server.NewMCPServer. Middleware that
-// is added after Protect runs inside the protection, and sees plaintext. Middleware that
-// was added before Protect, with server.WithToolHandlerMiddleware for example, runs outside:
-// it sees tokens that are not checked yet, and if it returns a state of its own, this state
-// never reaches the client.
+// Protect protects srv. Call it once, directly after server.NewMCPServer. Middleware runs inside
+// the protection, and sees plaintext, if you add it after Protect. Middleware runs outside the
+// protection if you added it before Protect, with server.WithToolHandlerMiddleware for example.
+// Such outer middleware sees tokens that are not checked yet. If outer middleware returns a state
+// of its own, this state never reaches the client.
 //
-// mcp-go has the arguments of a tool in two forms: Params.RawArguments, the text that the
-// client sent, and Params.Arguments, decoded from it. A hook, or middleware that was added
-// before Protect, may change one form or both. The token is then bound to what the client sent and
-// to both forms. So the change must be the same in every round, and an array of the three may
-// have at most Config.MaxArguments bytes. mcpgo does not make the two forms agree: a typed
-// handler reads RawArguments, so a change of Arguments alone does not reach it. The handler may
-// get a copy of the arguments, so the hook or middleware does not see what it writes into them. In
-// Arguments, use only []string and the types that encoding/json decodes into an any, and values
-// that no other call uses: mcpgo reads them without your locks. A handler must not change values
-// of other types in place, and cannot ask if such a value contains U+FFFD.
+// mcp-go has the arguments of a tool call in two forms. Params.RawArguments is the text that the
+// client sent. Params.Arguments is the value that mcp-go decoded from this text. A hook or outer
+// middleware may change one form or both. Then the token is bound to three things: the text that
+// arrived, and both forms as they are after the change. So the change must be the same in every
+// round. Together, as a JSON array, the three may have at most Config.MaxArguments bytes. mcpgo
+// does not make the two forms agree. If RawArguments is not empty, a typed handler reads only
+// RawArguments, and does not see a change of Arguments alone.
 //
-// mcp-go chooses the handler of a call before middleware runs. So middleware that was added
-// before Protect must not change the name of a tool or prompt: the token would be bound to
-// the changed name. Change a name in a hook instead.
+// If a hook or outer middleware puts values into Arguments, no other call may use these values,
+// because mcpgo reads them without your locks. The values should be of type []string, or of the
+// types that encoding/json decodes into an any. A value of any other type has limits: the handler
+// must not change it in place, and cannot ask if it contains U+FFFD. The handler may get a copy of
+// the arguments, so a hook or outer middleware may not see what the handler writes into them.
+//
+// mcp-go chooses the handler of a call before middleware runs. So outer middleware must not change
+// the name of a tool or prompt: the token would be bound to the changed name. Change a name in a
+// hook instead.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if hooks are replaced or removed after Protect, the
@@ -163,7 +165,10 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if hooks == nil {
 		hooks = new(server.Hooks)
 	}
-	i := &installation{Protection: p, hooks: weak.Make(hooks), places: addHooks(hooks), outer: hasMiddleware(srv)}
+	i := &installation{
+		Protection: p, hooks: weak.Make(hooks), places: addHooks(hooks),
+		outer: hasMiddleware(srv, "tool", "prompt"), outerResources: hasMiddleware(srv, "resource"),
+	}
 	if !servers.Add(srv, weak.Make(i)) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}

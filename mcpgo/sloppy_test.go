@@ -334,6 +334,8 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	for _, filter := range []string{
 		mine, `{"$ref":"#/$defs/f"}`, `{"allOf":[` + mine + `]}`, `{"anyOf":[{"$ref":"#/$defs/f"}]}`, `{"if":true,"then":` + mine + `}`,
 		`{"$ref":"#/$defs/f","properties":{"Tenant":{}}}`,
+		`{"dependentRequired":{"tenant":["reason"]}}`, `{"required":["tenant"]}`, `{"if":{"required":["tenant"]},"then":{"required":["reason"]}}`,
+		`{"not":{"required":["tenant"]}}`, `{"dependentSchemas":{"tenant":false}}`, `{"dependencies":{"tenant":["reason"]}}`,
 	} {
 		schema := `{"type":"object","$defs":{"f":` + mine + `},"properties":{"filter":` + filter + `}}`
 		if got := register[struct {
@@ -342,19 +344,33 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			t.Errorf("%s: %q", filter, got)
 		}
 	}
+	type structs struct {
+		A struct{ ID string }
+		B struct {
+			ID string `json:"id"`
+		}
+	}
+	if got := register[struct{ Filters map[string]Untagged }](t, mcp.NewToolWithRawSchema("t", "",
+		json.RawMessage(`{"type":"object","properties":{"Filters":{"additionalProperties":`+mine+`}}}`))); !strings.Contains(got, "only in upper and lower case") {
+		t.Errorf("in a map: %q", got)
+	}
 	for name, got := range map[string]string{
 		"contains itself": register[struct {
 			List List `json:"list"`
 		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`))),
-		"a struct":      register[search](t, mcp.NewTool("t")),
-		"a field reads": register[struct{ Window window }](t, mcp.NewTool("t")),
-		"an any":        register[any](t, mcp.NewTool("t", mcp.WithString("tenant"))),
-		"two structs": register[struct {
-			A struct{ ID string }
-			B struct {
-				ID string `json:"id"`
-			}
-		}](t, mcp.NewTool("t")),
+		"a struct":                       register[search](t, mcp.NewTool("t")),
+		"a field reads":                  register[struct{ Window window }](t, mcp.NewTool("t")),
+		"an any":                         register[any](t, mcp.NewTool("t", mcp.WithString("tenant"))),
+		"two structs":                    register[structs](t, mcp.NewTool("t")),
+		"two structs, with their schema": register[structs](t, mcp.NewTool("t", mcp.WithInputSchema[structs]())),
+		"a map with its own names": register[struct {
+			ID   string         `json:"id"`
+			Meta map[string]any `json:"meta"`
+		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"id":{},"meta":{"properties":{"ID":{}}}}}`))),
+		"an argument called properties": register[struct {
+			Type       string
+			Properties map[string]any `json:"properties"`
+		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"Type":{},"properties":{"type":"object"}}}`))),
 		"a cursor inside": register[struct{ Filter struct{ Cursor string } }](t, mcp.NewTool("t")),
 		"a map":           register[map[string]any](t, mcp.NewTool("t")),
 	} {
@@ -559,8 +575,8 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	has(t, l, "of a call of a paged tool disagree")
 }
 
-// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware that passes on a context
-// of its own. Such a context does not say which server is called.
+// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware. The middleware passes on a new
+// context in place of the one that it got. The new context does not say which server is called.
 func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {

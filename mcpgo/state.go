@@ -21,8 +21,8 @@ import (
 var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
 	"and pass the context and the request that the handler got; in a test, pass mcpgotest.Context")
 
-// unprotected logs ErrNotProtected and returns it.
-func unprotected(ctx context.Context) error {
+// refuseUnprotected logs ErrNotProtected and returns it.
+func refuseUnprotected(ctx context.Context) error {
 	slog.ErrorContext(ctx, ErrNotProtected.Error())
 	return ErrNotProtected
 }
@@ -59,14 +59,15 @@ func isNobodys(ctx context.Context) (found bool) {
 }
 
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
-// *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
-// handler got. Use SetState when a handler asks something and must remember a value until
-// the answer arrives. SetState fails with [ErrNotProtected] in a call that came through no
-// boundary. It also fails if middleware that was added after Protect put the user into the
-// context, and Options.Principal did not find a user before.
+// *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the handler
+// got. Use SetState when a handler asks something and must remember a value until the answer
+// arrives. SetState fails with [ErrNotProtected] in a call that came through no boundary. With
+// Options.AllowAnonymous, SetState also fails if Options.Principal finds a user in ctx, but no user
+// in the context that Protect's middleware got. In that case, put the user into the context
+// earlier, with server.WithHTTPContextFunc for example.
 func SetState(ctx context.Context, result, value any) error {
 	if !Sealed(ctx) {
-		return unprotected(ctx)
+		return refuseUnprotected(ctx)
 	}
 	if isNobodys(ctx) {
 		return installed(ctx).refuse(ctx, "", errInnerUser.Error())
@@ -98,7 +99,7 @@ func SetState(ctx context.Context, result, value any) error {
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx) {
-		return none, false, unprotected(ctx)
+		return none, false, refuseUnprotected(ctx)
 	}
 	c, ok := anyCall(req)
 	if !ok {
@@ -108,7 +109,7 @@ func State[T any](ctx context.Context, req any) (value T, present bool, err erro
 		return none, false, nil
 	}
 	if call := passage.From(ctx); call.Server != nil && c.token != call.State { // tests of handlers have no server
-		return none, false, unprotected(ctx)
+		return none, false, refuseUnprotected(ctx)
 	}
 	value, err = mcpseal.DecodeState[T](c.token)
 	return value, true, err

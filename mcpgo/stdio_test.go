@@ -112,8 +112,9 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 	has(t, l, "this process has served more than one connection over stdio")
 }
 
-// TestASecondConnectionWhileATokenIsSealedGetsNoQuestion has a slow principal, so that the second
-// connection begins after the adapter has looked for one.
+// TestASecondConnectionWhileATokenIsSealedGetsNoQuestion uses an Options.Principal that waits while
+// a token is sealed. The second connection begins during this time. The adapter has already checked
+// that there is only one connection, so it must check again.
 func TestASecondConnectionWhileATokenIsSealedGetsNoQuestion(t *testing.T) {
 	l, sealing, goOn := new(log), make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -92,7 +92,7 @@ type labels struct {
 
 	mu      sync.RWMutex // guards all fields below
 	counts  map[kind][]metric.AddOption
-	own     int                                // how many entries of the map above name a target other than "_OTHER"
+	own     int                                // how many entries of counts have a target other than "" and "_OTHER"
 	formats map[string][][]metric.RecordOption // the key is the format, the index is the operation
 }
 

@@ -107,7 +107,9 @@ func isGenuine(e *mcpseal.Event) bool {
 	switch {
 	case e.Reason == "" || e.Flow != "":
 		return true
-	case e.Op == cursor.OpOpen: // cursors have no flow; their key is checked before their age, so with these two reasons the key is genuine
+	case e.Op == cursor.OpOpen:
+		// A cursor has no flow. Its key is checked before its age. So if the cursor was rejected
+		// for its age, the key was genuine.
 		return e.Reason == mcpseal.ReasonExpired || e.Reason == mcpseal.ReasonFromTheFuture
 	}
 	return false

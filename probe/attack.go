@@ -16,7 +16,7 @@ type Attack struct {
 	honestState bool // true if the state is genuine and something else is wrong, so a refusal says nothing about the state
 	early       bool // true if the specification wants a refusal before the server looks at the state
 	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error is no proof if a call with a made-up state gets the same error
-	consent     bool // true if a variant is no finding when its result is the same as after a refusal by the user, or after a retry without answers
+	consent     bool // true if two results are harmless: what the target returns after a refusal by the user, and what it returns after a retry without answers
 	needs       need
 	try         func(*trial)
 }

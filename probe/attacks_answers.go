@@ -66,8 +66,8 @@ type variant2 struct {
 	answers []member
 }
 
-// maxAltered is the maximum number of answers of one request that an attack tries to replace.
-// Each variant replaces only one of them.
+// maxAltered limits how many answers of one request an attack tries to replace. Each variant
+// replaces only one answer.
 const maxAltered = 8
 
 // alterAnswers returns an attack that replaces one answer of the honest retry in each variant.

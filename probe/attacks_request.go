@@ -291,16 +291,17 @@ func (t *trial) differs(target Target, pair twin, sent exchange) bool {
 	return err == nil && t.send(f.retry).reply.shown() != sent.reply.shown()
 }
 
-// twins returns an attack that tries the pairs of arguments that list returns. The attack makes a
-// call with pair.first up to the last round. Then it sends the retry with pair.retry.
-func twins(list func(t *trial, target Target) []twin) func(*trial) {
+// twins returns an attack. The function pairsFor returns the pairs of arguments that the attack
+// tries on a target. For each pair, the attack makes a call with pair.first up to the last round.
+// Then it sends the retry with pair.retry.
+func twins(pairsFor func(t *trial, target Target) []twin) func(*trial) {
 	return func(t *trial) {
 		for _, target := range t.targets() {
 			if target.Method == "resources/read" {
 				continue
 			}
 			found := 0
-			for _, pair := range list(t, target) {
+			for _, pair := range pairsFor(t, target) {
 				if found == enough || t.ended != nil {
 					break
 				}

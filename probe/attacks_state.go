@@ -156,7 +156,7 @@ func editState(t *trial) {
 	}
 }
 
-// maxPositions is the maximum number of characters of a state that are changed, one at a time.
+// maxPositions limits how many characters of a state an attack changes, one at a time.
 const maxPositions = 1024
 
 func changedCharacter(t *trial) {
@@ -174,9 +174,10 @@ func changedCharacter(t *trial) {
 	})
 }
 
-// positions returns the indexes of at most n characters of a text. If the text has more than n
-// characters, up to half of the indexes are those of the first, middle and last characters of the
-// parts of the text. The others are spread evenly over the text.
+// positions chooses at most n characters of a text, and returns their indexes. If the text is
+// longer than n, positions splits it at separators, such as dots. It chooses the first, the middle
+// and the last character of each part, until it has n/2. It spreads the others evenly over the
+// text.
 func positions(text string, n int) (all []int) {
 	for i := range len(text) {
 		all = append(all, i)

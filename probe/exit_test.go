@@ -53,7 +53,7 @@ func TestAFindingOutweighsWhatCouldNotBeTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(server)
+	options := fullOptions(server)
 	options.Only = []string{"stripped"}
 	options.Targets = append(options.Targets[:1], Target{Method: "tools/call", Name: "rolback"})
 	if report := runAgainst(t, server, options); report.Exit != ExitFinding {
@@ -162,7 +162,7 @@ func TestTheProbeEndsWhenItsTimeIsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(server)
+	options := fullOptions(server)
 	options.MaxAge, options.MaxTime, options.Rate = 0, 300*time.Millisecond, 50
 	report := runAgainst(t, server, options)
 	if report.Exit != ExitUnclear || !strings.Contains(report.Verdict, "300ms") || report.Count()[Found] > 0 {

@@ -86,7 +86,7 @@ func TestAServerThatDiesInTheMiddleIsNotTakenForASoundOne(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 			server.ServeHTTP(w, r)
-		}), everything(server))
+		}), fullOptions(server))
 		if report.Exit != ExitUnclear {
 			t.Errorf("after %d requests: exit %d, %s", after, report.Exit, report.Verdict)
 		}
@@ -99,7 +99,7 @@ func TestABudgetIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	var count atomic.Int64
-	options := everything(server)
+	options := fullOptions(server)
 	options.Budget = 300
 	report := runAgainst(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count.Add(1)
@@ -115,7 +115,7 @@ func TestAnAttackThatIsRequiredAndNotTriedIsUnclear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(server)
+	options := fullOptions(server)
 	options.OtherBearer = ""
 	options.Require = []string{"other-user"}
 	if report := runAgainst(t, server, options); report.Exit != ExitUnclear || !strings.Contains(report.Verdict, "other-user") {
@@ -128,7 +128,7 @@ func TestAnAcceptedRiskIsNoFindingAndIsNotSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(server)
+	options := fullOptions(server)
 	for _, target := range options.Targets {
 		options.Unsolicited = append(options.Unsolicited, target.Name)
 	}
@@ -150,7 +150,7 @@ func TestNoReportShowsAnAccessToken(t *testing.T) {
 	report := runAgainst(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
 		server.ServeHTTP(w, r)
-	}), everything(server))
+	}), fullOptions(server))
 	for _, format := range Formats() {
 		var text strings.Builder
 		if err := report.Write(&text, format, false); err != nil {

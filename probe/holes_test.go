@@ -11,9 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal/probe/internal/leaky"
 )
 
-// The map finders says which attacks find each hole of the test server. It was written by hand
-// before the probe first ran. If a run differs from the map, an attack or the server has a fault.
-var finders = map[string]string{
+// attacksByHole lists, for each hole of the test server, the attacks that must find it. The list
+// was written by hand before the probe first ran. If a run differs from the list, an attack or the
+// server has a fault.
+var attacksByHole = map[string]string{
 	"unsigned-prefix":     "changed-character",
 	"short-mac":           "truncated",
 	"suffix-ignored":      "extended",
@@ -64,8 +65,8 @@ var finders = map[string]string{
 	"unsigned-cursor": "cursor-changed cursor-made-up cursor-other-list cursor-other-user",
 }
 
-// everything returns options that make every attack possible on the test server.
-func everything(server *leaky.Server) Options {
+// fullOptions returns options that make every attack possible on the test server.
+func fullOptions(server *leaky.Server) Options {
 	const release = `{"env":"staging","build":7}`
 	var mu sync.Mutex
 	var ahead time.Duration
@@ -108,11 +109,11 @@ func attackHole(t *testing.T, holes ...string) *Report {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	report, err := Run(t.Context(), connection, everything(server))
+	report, err := Run(t.Context(), connection, fullOptions(server))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepsBounds(t, report, everything(server))
+	keepsBounds(t, report, fullOptions(server))
 	return report
 }
 
@@ -135,7 +136,7 @@ func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
 		t.Run(hole.Name, func(t *testing.T) {
 			t.Parallel()
 			report := attackHole(t, hole.Name)
-			want := strings.Fields(finders[hole.Name])
+			want := strings.Fields(attacksByHole[hole.Name])
 			slices.Sort(want)
 			if got := report.found(); !slices.Equal(got, want) {
 				t.Errorf("found by %v, want %v", got, want)
@@ -166,7 +167,7 @@ func TestNothingGetsThroughOnASoundServer(t *testing.T) {
 
 func TestEveryAttackIsTheOnlyFinderOfSomeHole(t *testing.T) {
 	only := map[string]bool{}
-	for _, by := range finders {
+	for _, by := range attacksByHole {
 		only[by] = true
 	}
 	for _, a := range Attacks() {

@@ -37,8 +37,8 @@ const (
 	noUser
 )
 
-// with returns a copy of m in which the member of the given name has the given value. If m has
-// no such member, it is added at the end.
+// This method returns a copy of m in which the member of the given name has the given value. If m
+// has no such member, this method adds it at the end.
 func (m message) with(name, value string) message {
 	name = quoted(name)
 	m.params = slices.Clone(m.params)
@@ -52,7 +52,7 @@ func (m message) with(name, value string) message {
 	return m
 }
 
-// without returns a copy of m that lacks the member of the given name.
+// This method returns a copy of m that lacks the member of the given name.
 func (m message) without(name string) message {
 	m.params = slices.DeleteFunc(slices.Clone(m.params), func(p member) bool { return p.name == quoted(name) })
 	return m

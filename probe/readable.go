@@ -18,9 +18,9 @@ import (
 	"unicode/utf8"
 )
 
-// layer is the result of one way to decode a state, or a part of it.
+// layer is the text of a state, or a text that the probe decoded from a state.
 type layer struct {
-	how   string              // how it was decoded, such as "base64url of part 1"
+	how   string              // how the text was decoded, such as "base64url of part 1"
 	text  []byte              // the decoded text
 	write func([]byte) []byte // returns the state with the given text in place of this layer's text
 	jwt   bool                // true if text is the header of a JWT, which reveals nothing
@@ -215,7 +215,7 @@ func (l layer) readable(knownWords []string, asIs bool, hide func(string) string
 		return ""
 	}
 	if isEncoded(l.text) {
-		return "" // the text is encoded once more; the next layer has the decoded text
+		return "" // this text looks encoded; if it is, the next layer has the decoded text
 	}
 	const run = 16 // this many printable characters in a row are hardly a coincidence
 	length := 0

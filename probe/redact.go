@@ -28,7 +28,7 @@ type secret struct {
 // comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	if o.UserHeader != "" {
-		return nil // with a user header, Bearer and OtherBearer are names of users, which are not secret
+		return nil // if UserHeader is set, Bearer and OtherBearer hold user names, and user names are not secret
 	}
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {

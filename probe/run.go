@@ -181,7 +181,7 @@ func (p *probe) failure(t Target, err error) error {
 // of paged tools.
 func maxLookRequests(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
 
-// maxPages is the maximum number of pages of the list of tools that the probe reads.
+// maxPages limits how many pages of the tool list the probe reads.
 const maxPages = 50
 
 // readTools reads the list of tools, and keeps the schemas of their arguments.

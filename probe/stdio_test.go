@@ -17,7 +17,7 @@ func attackStdio(t *testing.T, holes ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(server)
+	options := fullOptions(server)
 	toServer, in := io.Pipe()
 	out, fromServer := io.Pipe()
 	done := make(chan struct{})

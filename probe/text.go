@@ -115,10 +115,10 @@ const (
 	tableIndent  = verdictWidth + attackWidth
 )
 
-// terminal writes text in lines of at most width columns.
+// terminal writes text, and breaks long lines.
 type terminal struct {
 	out    *bytes.Buffer
-	width  int
+	width  int // the maximum length of a line, in columns
 	colour bool
 }
 
@@ -228,7 +228,8 @@ func (t *terminal) result(s *shown, transport string) {
 	}
 }
 
-// wrap breaks a text into lines of at most width columns, between words if it can.
+// wrap breaks a text into lines, between words if it can. No line is longer than the given width,
+// in columns.
 func wrap(text string, width int) (lines []string) {
 	var line string
 	for _, word := range strings.Fields(text) {
@@ -250,7 +251,8 @@ func wrap(text string, width int) (lines []string) {
 	return lines
 }
 
-// pieces breaks a text into pieces of at most width columns. It returns at least one piece.
+// pieces breaks a text into at least one piece. No piece is longer than the given width, in
+// columns.
 func pieces(text string, width int) (all []string) {
 	start, used := 0, 0
 	for i, char := range text {

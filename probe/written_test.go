@@ -16,30 +16,30 @@ import (
 	"testing"
 )
 
-// sample returns a report with every verdict. The parameter words is a text of the server. The
-// report has this text at every place where a server can put a text.
-func sample(words string) *Report {
+// sample returns a report with every verdict. The report has serverText at every place where a
+// server can put a text.
+func sample(serverText string) *Report {
 	p := probeOf("http://127.0.0.1:8080/mcp")
 	p.OtherBearer = "secret-token-of-another-user"
 	r := &Report{
-		Server: p.server.name(), ServerName: "deployer 1.4.2" + words, Transport: "http", Requests: 1284,
-		Targets: []string{"tool deploy" + words, "tool transfer_funds", "prompt review"}, Cursors: []string{"tools/list", "tool search_orders" + words},
-		Notes: []string{"resource file:///etc/motd: an honest request was not answered as it should be: HTTP 200, error -32002 \"Resource not found" + words + "\""},
+		Server: p.server.name(), ServerName: "deployer 1.4.2" + serverText, Transport: "http", Requests: 1284,
+		Targets: []string{"tool deploy" + serverText, "tool transfer_funds", "prompt review"}, Cursors: []string{"tools/list", "tool search_orders" + serverText},
+		Notes: []string{"resource file:///etc/motd: an honest request was not answered as it should be: HTTP 200, error -32002 \"Resource not found" + serverText + "\""},
 	}
-	state := "v1.eyJzdGVwIjoyLCJvcmRlciI6eyJpZCI6IjQ3MTEiLCJhbW91bnQiOjEyMDB9LCJ1c2VyIjoiYWxpY2UiLCJleHAiOjE3ODUyODgwMDB9.q83vEjRWeJA" + words
+	state := "v1.eyJzdGVwIjoyLCJvcmRlciI6eyJpZCI6IjQ3MTEiLCJhbW91bnQiOjEyMDB9LCJ1c2VyIjoiYWxpY2UiLCJleHAiOjE3ODUyODgwMDB9.q83vEjRWeJA" + serverText
 	call := Target{Method: "tools/call", Name: "deploy"}.call(`{"environment":"production","version":"2026.7.1"}`)
 	retry := call.with("requestState", quoted(state)).with("inputResponses", `{"confirm":{"action":"accept","content":{"ok":true}}}`)
 	opening := exchange{message: call, id: 41, reply: &reply{status: 200, raw: []byte(
 		`{"jsonrpc":"2.0","id":41,"result":{"resultType":"input_required","inputRequests":{"confirm":{"method":"elicitation/create","params":{"mode":"form","message":"Deploy 2026.7.1 to production?","requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}}}},"requestState":` + quoted(state) + `}}`)}}
 	through := func(m message) exchange {
-		return exchange{message: m, id: 42, reply: &reply{status: 200, raw: []byte(`{"jsonrpc":"2.0","id":42,"result":{"resultType":"complete","content":[{"type":"text","text":"Deployed 2026.7.1 to production.` + words + `"}]}}`)}}
+		return exchange{message: m, id: 42, reply: &reply{status: 200, raw: []byte(`{"jsonrpc":"2.0","id":42,"result":{"resultType":"complete","content":[{"type":"text","text":"Deployed 2026.7.1 to production.` + serverText + `"}]}}`)}}
 	}
 	refused := func(text string) exchange {
 		return exchange{message: retry.with("requestState", quoted(state[:20])), id: 43, reply: &reply{status: 400, raw: []byte(`{"jsonrpc":"2.0","id":43,"error":{"code":-32602,"message":"` + text + `"}}`)}}
 	}
 	special := map[string]Result{
 		"changed-character": {Verdict: Found, Findings: []Finding{
-			p.finding("tool deploy", "character 3 of 120: \"e\" became \"f\""+words, []exchange{opening, through(retry)}),
+			p.finding("tool deploy", "character 3 of 120: \"e\" became \"f\""+serverText, []exchange{opening, through(retry)}),
 			p.finding("tool deploy", "character 57 of 120: \"Z\" became \"Y\"", []exchange{opening, through(retry.with("requestState", quoted("57"+state)))}),
 			p.finding("tool transfer_funds", "character 101 of 120: \"4\" became \"5\"", []exchange{opening, through(retry.with("requestState", quoted("101"+state)))}),
 			p.finding("tool transfer_funds", "character 102 of 120: \"0\" became \"1\"", []exchange{opening, through(retry.with("requestState", quoted("102"+state)))}),
@@ -51,20 +51,20 @@ func sample(words string) *Report {
 			p.finding("tool deploy", "sent by the other user", []exchange{opening, through(retry.sentBy(otherUser))}),
 		}, Outcomes: map[string]int{"completed": 1, "refused before the check": 1}},
 		"oracle": {Verdict: Found, Findings: []Finding{
-			p.finding("tool deploy", `two refusals differ: HTTP 400, error -32602, message "invalid base64", data  and HTTP 400, error -32602, message "invalid signature", data`, []exchange{refused("invalid base64"), refused("invalid signature" + words)}),
+			p.finding("tool deploy", `two refusals differ: HTTP 400, error -32602, message "invalid base64", data  and HTTP 400, error -32602, message "invalid signature", data`, []exchange{refused("invalid base64"), refused("invalid signature" + serverText)}),
 		}, Outcomes: map[string]int{"rejected": 260}},
 		"cursor-made-up": {Verdict: Found, Why: "tool search_orders: there was no answer in time", Findings: []Finding{
-			p.finding("tools/list", "the cursor \"MTA=\", which is 10 in base64"+words, []exchange{through(message{method: "tools/list"}.with("cursor", `"MTA="`))}),
+			p.finding("tools/list", "the cursor \"MTA=\", which is 10 in base64"+serverText, []exchange{through(message{method: "tools/list"}.with("cursor", `"MTA="`))}),
 		}, Outcomes: map[string]int{"completed": 2, "rejected": 9, "no answer": 1}},
-		"rounded-numbers":     {Verdict: Unclear, Why: "tool transfer_funds: the state that was attacked no longer worked for an honest retry: HTTP 400, error -32602 \"invalid params" + words + "\"", Outcomes: map[string]int{"rejected": 4}},
+		"rounded-numbers":     {Verdict: Unclear, Why: "tool transfer_funds: the state that was attacked no longer worked for an honest retry: HTTP 400, error -32602 \"invalid params" + serverText + "\"", Outcomes: map[string]int{"rejected": 4}},
 		"crossed":             {Verdict: Unclear, Why: "the honest call before it failed: there was no answer in time"},
 		"stripped":            {Verdict: AcceptedRisk, Findings: []Finding{p.finding("tool deploy", "the answers with the first call, without a state", []exchange{through(retry.without("requestState"))})}, Outcomes: map[string]int{"completed": 1}},
-		"used-again":          {Verdict: Information, Findings: []Finding{p.finding("tool deploy", "it works a second time"+words+"; the specification demands single use only for states that must be used at most once", []exchange{opening, through(retry), through(retry)})}, Outcomes: map[string]int{"completed": 1}},
+		"used-again":          {Verdict: Information, Findings: []Finding{p.finding("tool deploy", "it works a second time"+serverText+"; the specification demands single use only for states that must be used at most once", []exchange{opening, through(retry), through(retry)})}, Outcomes: map[string]int{"completed": 1}},
 		"expired":             {Verdict: NotTried, Why: "it needs the age after which a state must be refused"},
 		"cursor-other-user":   {Verdict: NotTried, Why: "it needs the access tokens of two users"},
 		"look-alikes":         {Verdict: NotTried, Why: "there was nothing to send"},
 		"rewritten-arguments": {Verdict: NotTried, Why: "there was nothing to send"},
-		"header-mismatch":     {Verdict: Early, Why: "the server refused every variant before it can have looked at the state" + words, Outcomes: map[string]int{"refused before the check": 6}},
+		"header-mismatch":     {Verdict: Early, Why: "the server refused every variant before it can have looked at the state" + serverText, Outcomes: map[string]int{"refused before the check": 6}},
 	}
 	for i, a := range Attacks() {
 		result, ok := special[a.ID]
@@ -80,17 +80,17 @@ func sample(words string) *Report {
 
 // dirty returns a report that contains a text of the server unchanged. Only the writers can make
 // this text harmless.
-func dirty(words string) *Report {
-	r := sample(words)
+func dirty(serverText string) *Report {
+	r := sample(serverText)
 	r.Results = r.Results[:r.Count()[Found]+r.Count()[Unclear]+r.Count()[AcceptedRisk]+r.Count()[Information]+1]
 	for i := range r.Results {
-		r.Results[i].Why += " it said " + words
+		r.Results[i].Why += " it said " + serverText
 		for j := range r.Results[i].Findings {
 			f := &r.Results[i].Findings[j]
-			f.Target += words
+			f.Target += serverText
 			for k := range f.Exchanges {
-				f.Exchanges[k].Answer += words
-				f.Exchanges[k].Curl += words
+				f.Exchanges[k].Answer += serverText
+				f.Exchanges[k].Curl += serverText
 			}
 		}
 	}
@@ -112,9 +112,9 @@ var (
 )
 
 // checkWritten checks what must hold for the four formats, whatever text the server sent.
-func checkWritten(t testing.TB, words string) {
+func checkWritten(t testing.TB, serverText string) {
 	t.Helper()
-	r, again, polite := dirty(words), dirty(words), dirty("x")
+	r, again, polite := dirty(serverText), dirty(serverText), dirty("x")
 	text := map[string]string{}
 	for _, format := range Formats() {
 		text[format] = written(t, r, format, false)
@@ -153,16 +153,16 @@ func decoded(t testing.TB, document string) (value any) {
 }
 
 func TestServerCannotWriteIntoTheReport(t *testing.T) {
-	for _, words := range append(hostile, strings.Join(hostile, ""), "\n5 classes of attacks got through.\n", "&#xA;", "\u05e9\u05dc\u05d5\u05dd", strings.Repeat("漢", 500)) {
-		checkWritten(t, words)
+	for _, serverText := range append(hostile, strings.Join(hostile, ""), "\n5 classes of attacks got through.\n", "&#xA;", "\u05e9\u05dc\u05d5\u05dd", strings.Repeat("漢", 500)) {
+		checkWritten(t, serverText)
 	}
 }
 
 func FuzzWriters(f *testing.F) {
-	for _, words := range hostile {
-		f.Add(words)
+	for _, serverText := range hostile {
+		f.Add(serverText)
 	}
-	f.Fuzz(func(t *testing.T, words string) { checkWritten(t, words) })
+	f.Fuzz(func(t *testing.T, serverText string) { checkWritten(t, serverText) })
 }
 
 func TestAnswerCannotPassForAPartOfTheText(t *testing.T) {
@@ -229,8 +229,8 @@ func TestAttackOfEveryShownFindingIsInTheText(t *testing.T) {
 }
 
 func TestTextFitsEightyColumns(t *testing.T) {
-	for _, words := range []string{"", strings.Repeat("x", 300), strings.Repeat("漢", 300), " \tа б"} {
-		for line := range strings.Lines(written(t, sample(words), "text", false)) {
+	for _, serverText := range []string{"", strings.Repeat("x", 300), strings.Repeat("漢", 300), " \tа б"} {
+		for line := range strings.Lines(written(t, sample(serverText), "text", false)) {
 			line = strings.TrimSuffix(line, "\n")
 			if copied := strings.HasPrefix(strings.TrimSpace(line), "--data-binary") || strings.HasPrefix(strings.TrimSpace(line), "https://"); !copied && columns(line) > 80 {
 				t.Errorf("%d columns: %s", columns(line), line)

@@ -45,10 +45,11 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	// The constant meta says what the client can do. The parameter more adds members to the params.
-	call := func(more string) []byte {
+	// call returns a call of the tool deploy. It adds the given members to the params. The constant
+	// meta says what the client can do.
+	call := func(members string) []byte {
 		const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
-		return []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy",` + meta + more + `}}`)
+		return []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy",` + meta + members + `}}`)
 	}
 	ctx := context.Background()
 	var asked struct{ Result struct{ RequestState string } }

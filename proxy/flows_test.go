@@ -363,15 +363,15 @@ func page(method, params string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + `}}`
 }
 
-// cursor asks for a page, and returns the sealed cursor of the next page. The parameter more adds
-// members to the result of the server.
-func (r *rig) cursor(user, method, params, more string) string {
+// cursor asks for a page, and returns the sealed cursor of the next page. The server adds the given
+// members to its result.
+func (r *rig) cursor(user, method, params, members string) string {
 	r.t.Helper()
 	e := r.openAs(user, page(method, params))
 	if e.Forward == nil {
 		r.t.Fatalf("%s: %s", params, e.Reply)
 	}
-	out := r.sealed(e, `{"jsonrpc":"2.0","id":7,"result":{"list":[],"nextCursor":"`+canary+`"`+more+`}}`)
+	out := r.sealed(e, `{"jsonrpc":"2.0","id":7,"result":{"list":[],"nextCursor":"`+canary+`"`+members+`}}`)
 	var text string
 	if json.Unmarshal(member(r.t, out, "result", "nextCursor"), &text) != nil || !strings.HasPrefix(text, "mc1.") {
 		r.t.Fatalf("no cursor in %s", out)

@@ -67,8 +67,8 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// stopped checks that Pass drops a message. It does not try Seal, which could take the message
-// for the answer to a request.
+// stopped gives a message of the server to Pass, which must drop it. It does not try Seal, because
+// Seal could take the message for the answer to a request.
 func (r *rig) stopped(message string) {
 	r.t.Helper()
 	r.log.Reset()

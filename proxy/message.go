@@ -28,10 +28,10 @@ var kinds = map[string]kind{
 	"tasks/list": list, // a method of protocol revision 2025-11-25
 }
 
-// The names of the members that the proxy reads, one list for each kind of JSON object. The proxy
-// refuses an object with another spelling of a name in the list for its kind. For example, it
-// refuses a member Name in the params of tools/call. Names outside that list may have any
-// spelling: for example, the params of a custom method may have a member Name.
+// The names of the members that the proxy reads. There is one list for each kind of JSON object. If
+// an object has a name of its list in another spelling, the proxy refuses the object. For example,
+// the params of tools/call must not have a member Name. Names that are not in the list may have any
+// spelling. For example, the params of a custom method may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -110,9 +110,9 @@ func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 }
 
 // readEnvelope reads a message. The parameter inside has the names that the caller will want to
-// read in the message's result; nil means that the caller does not know them yet. The string
-// refusal says why the message must be refused; "" means that it is accepted.
-func readEnvelope(text string, inside *names) (m envelope, refusal string) {
+// read in the message's result; nil means that the caller does not know them yet. If the message
+// must be refused, reason says why. Otherwise reason is "".
+func readEnvelope(text string, inside *names) (m envelope, reason string) {
 	m.text = text
 	members := jsonorder.ReadMembers(text)
 	if inside != nil {

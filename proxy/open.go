@@ -157,9 +157,9 @@ type answer struct {
 	kind mcpseal.Kind
 }
 
-// readAnswers reads the client's answers. The result refusal says why they must be refused; ""
-// means that they are accepted.
-func readAnswers(answers *field) (list []answer, refusal string) {
+// readAnswers reads the client's answers. If they must be refused, reason says why. Otherwise
+// reason is "".
+func readAnswers(answers *field) (list []answer, reason string) {
 	if !answers.present || answers.Raw == "null" {
 		return nil, ""
 	}

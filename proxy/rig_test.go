@@ -78,7 +78,7 @@ func (r *rig) sealed(e *proxy.Exchange, answer string) string {
 	return string(out)
 }
 
-// refused checks that the proxy refuses a malformed message of the client, and logs the refusal.
+// refused opens a malformed message of the client. The proxy must refuse the message, and log this.
 func (r *rig) refused(message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -94,8 +94,8 @@ func (r *rig) refused(message string) {
 	}
 }
 
-// rejected checks that the proxy rejects the token in a message of the client. The server must not
-// get the message, and the client must get an error.
+// rejected opens a message of the client. The proxy must reject the token in it. The server must
+// not get the message, and the client must get an error.
 func (r *rig) rejected(user, message string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -109,7 +109,7 @@ func (r *rig) rejected(user, message string) {
 	checkError(r.t, e.Reply, e.ID, -32602)
 }
 
-// withheld checks that the client gets an internal error in the place of an answer.
+// withheld seals an answer of the server. The client must get an internal error instead.
 func (r *rig) withheld(e *proxy.Exchange, answer string) {
 	r.t.Helper()
 	r.log.Reset()
@@ -119,7 +119,8 @@ func (r *rig) withheld(e *proxy.Exchange, answer string) {
 	}
 }
 
-// dropped checks that both Pass and Seal drop a message of the server. The client must not get it.
+// dropped gives a message of the server to Pass and to Seal. Both must drop it: the client must not
+// get it.
 func (r *rig) dropped(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
@@ -137,7 +138,8 @@ func (r *rig) dropped(message string) {
 	r.log.Reset()
 }
 
-// passed checks that both Pass and Seal let a message of the server reach the client unchanged.
+// passed gives a message of the server to Pass and to Seal. The message must reach the client
+// unchanged.
 func (r *rig) passed(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
@@ -218,10 +220,10 @@ var carriers = []carrier{
 	{"tools/call", `"name":"deploy"`}, {"prompts/get", `"name":"deploy"`}, {"resources/read", `"uri":"file:///deploy"`},
 }
 
-// call returns a request. The parameter more has further members of the params. It begins with a
+// call returns a request. The text members has further members of the params. It begins with a
 // comma, or is empty.
-func (c carrier) call(more string) string {
-	return `{"jsonrpc":"2.0","id":7,"method":"` + c.method + `","params":{` + c.target + more + `}}`
+func (c carrier) call(members string) string {
+	return `{"jsonrpc":"2.0","id":7,"method":"` + c.method + `","params":{` + c.target + members + `}}`
 }
 
 const (
@@ -249,9 +251,9 @@ func asking(state, questions string) string {
 
 // begin makes the first round of a flow, in which the server asks, and returns the token that the
 // client gets.
-func (r *rig) begin(c carrier, more, state, questions string) string {
+func (r *rig) begin(c carrier, members, state, questions string) string {
 	r.t.Helper()
-	e, _ := r.forwarded(c.call(more))
+	e, _ := r.forwarded(c.call(members))
 	return token(r.t, r.sealed(e, asking(state, questions)))
 }
 

@@ -104,10 +104,9 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
 }
 
-// readQuestions reads the questions of a result. It also returns what a client must be able to
-// do to answer them. The string refusal says why the questions must not be sent; "" means that
-// they may be sent.
-func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, refusal string) {
+// readQuestions reads the questions of a result. It also returns what a client must be able to do
+// to answer them. If the questions must not be sent, reason says why. Otherwise reason is "".
+func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, reason string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
 	}

@@ -11,8 +11,8 @@ import (
 type place struct {
 	name  string
 	names []string
-	// check sends a message, with further members at this place. The parameter more is the JSON
-	// text of these members, and begins with a comma.
+	// check sends a message with further members at this place. The members are given as JSON text
+	// that begins with a comma.
 	check func(r *rig, more string)
 	// The message already has these names at this place, even without further members.
 	holds []string
@@ -24,9 +24,9 @@ var harmless = []string{
 	`"\ud800":1`, `"\u0000":1`, `"requestState ":"x"`, `"x\u0000requestState":"x"`,
 }
 
-// everyPlace returns the places in messages of the client and of the server. The function
-// [place.check] sends a message. The message must reach the other side if the parameter fine is
-// true, and must be refused if fine is false.
+// everyPlace returns the places in messages of the client and of the server. If fine is true, the
+// message that [place.check] sends must reach the other side. If fine is false, the message must be
+// refused.
 func everyPlace(t *testing.T, fine bool) []place {
 	client := func(r *rig, message string) {
 		r.t.Helper()

@@ -2,10 +2,11 @@ package replay
 
 import "time"
 
-// moment is a time by two clocks, in whole seconds since the store started. The field wall is
-// the time by the wall clock, which dates tokens, but can be set. The field running is the time
-// by the monotonic clock, which never goes back, but stops while the machine sleeps.
-type moment struct{ wall, running int64 }
+// moment is a time by two clocks, in whole seconds since the store started.
+type moment struct {
+	wall    int64 // by the wall clock, which dates tokens, but can be set
+	running int64 // by the monotonic clock, which never goes back, but stops while the machine sleeps
+}
 
 func (s *SingleProcess) now() moment {
 	now := time.Now()
@@ -26,7 +27,7 @@ const maxLeap = 60
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
 	if offset == s.offset.Load() {
-		return // as in nearly all calls, which then need no lock
+		return // nearly all calls return here, and need no lock
 	}
 	s.leaps.Lock()
 	defer s.leaps.Unlock()

@@ -25,7 +25,7 @@ func FuzzSingleProcess(f *testing.F) {
 		type issued struct {
 			mcpseal.Use
 			won       bool
-			due, wall int64 // if the field won is true: when the use expires by the monotonic clock, and by the wall clock
+			due, wall int64 // for a token that was won: its expiry by the monotonic clock, and by the wall clock
 		}
 		if usersShareCounters(s) {
 			t.Skip("by chance, a user would be refused for another one's tokens")
@@ -101,7 +101,7 @@ func FuzzSingleProcess(f *testing.F) {
 }
 
 // in returns the tokens of a bucket.
-func (u *uses) in(bucket int) iter.Seq2[token, entry] {
+func (u *usedTokens) in(bucket int) iter.Seq2[token, entry] {
 	return func(yield func(token, entry) bool) {
 		for t := u.buckets[bucket].first; t != 0 && yield(t, u.entries[t]); t = u.entries[t].next {
 		}
@@ -109,7 +109,7 @@ func (u *uses) in(bucket int) iter.Seq2[token, entry] {
 }
 
 // check compares the tokens in the buckets with the counts that the store keeps. They must agree
-// between any two calls.
+// whenever no call is running.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
 	var owned owners

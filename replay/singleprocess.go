@@ -35,8 +35,8 @@ type SingleProcess struct {
 // shard is a part of the store. The hash of a token decides to which shard the token
 // belongs. Each shard has its own lock, so that two calls seldom wait for each other.
 type shard struct {
-	mu   sync.Mutex // guards the fields below; the locks of the type owners are taken while mu is held
-	used uses
+	mu   sync.Mutex // guards the fields below; locked before a mutex in SingleProcess.owners
+	used usedTokens
 
 	// forgotten is the latest expiry among the uses that were removed. A token with this
 	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
@@ -66,9 +66,9 @@ const (
 
 const (
 	maxRound = 1<<16 - 1
-	// budget is how many expired uses one sweep removes at most, so that no request has to
-	// wait until all of them are removed.
-	budget = 64
+	// maxSwept is the largest number of expired uses that one sweep removes, so that no request has
+	// to wait until all of them are removed.
+	maxSwept = 64
 	// shards is the number of shards. A call that finds no room sweeps all of them before it
 	// refuses the token.
 	shards = 32
@@ -141,9 +141,8 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide spends the token if that is allowed. The results first and err are what Spend
-// returns. decide also sweeps the token's shard; the result removed is how many expired
-// uses the sweep removed.
+// decide spends the token if that is allowed, and returns what Spend returns. It also sweeps the
+// token's shard, and returns how many expired uses the sweep removed.
 func (s *SingleProcess) decide(ctx context.Context, now moment, t token, e entry, due int64, issued time.Time) (first bool, removed int, err error) {
 	shard := &s.shards[uint64(t)%uint64(len(s.shards))]
 	shard.mu.Lock()
@@ -201,7 +200,7 @@ func (s *SingleProcess) sweep(shard *shard, now moment) (removed int, more bool)
 
 // sweepLocked does what sweep does. The caller holds the shard's lock.
 func (s *SingleProcess) sweepLocked(shard *shard, now moment) (removed int, more bool) {
-	more = shard.used.expire(now, budget, func(e entry) {
+	more = shard.used.expire(now, maxSwept, func(e entry) {
 		shard.forgotten = max(shard.forgotten, int64(e.until))
 		s.owners.release(e.owner)
 		s.held.Add(-1)

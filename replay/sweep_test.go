@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestOneUseDoesNotPayForAllThatExpired checks that a use removes at most as many expired uses as the
-// constant budget allows. Later uses remove the remaining ones.
+// TestOneUseDoesNotPayForAllThatExpired checks that a use removes at most maxSwept expired uses.
+// Later uses remove the remaining ones.
 func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	const claims = 10_000
 	c, _ := newShard(2 * claims)
@@ -18,26 +18,25 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
-	for i := range uint64(claims/budget + 1) {
+	for i := range uint64(claims/maxSwept + 1) {
 		before := int(c.held.Load())
 		c.mustSpend(t, c.useAt(claims+i), true)
 		removed := before + 1 - int(c.held.Load())
-		if removed > budget {
+		if removed > maxSwept {
 			t.Fatalf("one use removed %d", removed)
 		}
-		if removed < budget && before > claims/budget+budget {
+		if removed < maxSwept && before > claims/maxSwept+maxSwept {
 			t.Fatalf("one use removed only %d of %d", removed, before)
 		}
 	}
-	if held := int(c.held.Load()); held != claims/budget+1 {
+	if held := int(c.held.Load()); held != claims/maxSwept+1 {
 		t.Errorf("%d are held in the end", held)
 	}
 	check(t, c.SingleProcess)
 }
 
 // TestOneUseDoesNotLookAtAllThatWait sets the wall clock back. Many uses have then expired by the
-// monotonic clock, but not by the wall clock. A new use must check only as many of them as the
-// constant budget says.
+// monotonic clock, but not by the wall clock. A new use must check only maxSwept of them.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c, s := newShard(2 * claims)
@@ -57,18 +56,18 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 		}
 		return n
 	}
-	for i := range uint64(claims / budget) {
+	for i := range uint64(claims / maxSwept) {
 		before := due()
 		c.mustSpend(t, c.useAt(claims+i), true)
-		if looked := before - due(); looked != budget {
-			t.Fatalf("one use looked at %d, want %d", looked, budget)
+		if looked := before - due(); looked != maxSwept {
+			t.Fatalf("one use looked at %d, want %d", looked, maxSwept)
 		}
 	}
 }
 
 // TestNothingIsLeftBehind lets many uses expire by the monotonic clock. Only a few of them have
-// also expired by the wall clock. The sweeps are slow: some uses must be checked a second time
-// before all have been checked once. Still, the sweeps must remove each use that has expired by
+// also expired by the wall clock. The sweeps are slow: some uses are due for a second check before
+// all uses have had their first check. Still, the sweeps must remove each use that has expired by
 // both clocks.
 func TestNothingIsLeftBehind(t *testing.T) {
 	c, s := newShard(100_000)
@@ -84,7 +83,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			s.used.entries[t] = e
 		}
 	}
-	for range 2 * 20_000 / budget {
+	for range 2 * 20_000 / maxSwept {
 		c.sweep(s, c.moment)
 		c.pass(1)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// The type uses holds the used tokens of a shard. It finds a token by its hash, and finds
-// expired tokens in the order of their expiry.
-type uses struct {
+// usedTokens holds the used tokens of a shard. It finds a token by its hash, and finds expired
+// tokens in the order of their expiry.
+type usedTokens struct {
 	entries map[token]entry
 	largest int      // the largest number of entries since the map was made
 	buckets []bucket // sorted by the field due
@@ -58,7 +58,7 @@ func (s *SingleProcess) newEntry(use *mcpseal.Use, until int64) (token, entry) {
 
 // add remembers a token that is in no bucket, and puts it into the bucket that is due at the
 // given time.
-func (u *uses) add(t token, e entry, due int64) {
+func (u *usedTokens) add(t token, e entry, due int64) {
 	i := len(u.buckets) - 1
 	if i < 0 || u.buckets[i].due != due {
 		var found bool
@@ -77,7 +77,7 @@ func (u *uses) add(t token, e entry, due int64) {
 
 // expire removes tokens that have expired by both the wall clock and the monotonic clock.
 // It checks as many tokens as the limit says. It returns true if it stopped at this limit.
-func (u *uses) expire(now moment, limit int, removed func(entry)) (more bool) {
+func (u *usedTokens) expire(now moment, limit int, removed func(entry)) (more bool) {
 	defer u.shrink()
 	for len(u.buckets) > 0 && u.buckets[0].due <= now.running {
 		for t := u.buckets[0].first; t != 0; t = u.buckets[0].first {
@@ -101,7 +101,7 @@ func (u *uses) expire(now moment, limit int, removed func(entry)) (more bool) {
 
 // shrink frees memory if many entries were removed, because a Go map keeps the memory of
 // removed entries.
-func (u *uses) shrink() {
+func (u *usedTokens) shrink() {
 	if n := len(u.entries); u.largest > 64 && n < u.largest*3/5 {
 		smaller := make(map[token]entry, n)
 		maps.Copy(smaller, u.entries)

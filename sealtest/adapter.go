@@ -47,11 +47,11 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 // AdapterLimits lists what an adapter cannot do because of its SDK. Pass an
 // AdapterLimits to [TestAdapter]. The zero value means no limits.
 type AdapterLimits struct {
-	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
-	// that ends with * stands for all promises whose names begin with the text before the *.
-	// The promises of Cannot are still tested. If one is broken, its test is reported as
-	// skipped. If the adapter keeps all promises of a name, TestAdapter fails, because the
-	// name does not belong in Cannot.
+	// Cannot lists the promises that the adapter cannot keep. Each entry has the name of a promise,
+	// and the reason. A name that ends with * means all promises whose names begin with the text
+	// before the *. TestAdapter still tests the listed promises. If one is broken, its test is
+	// reported as skipped. If the adapter keeps all promises of an entry, TestAdapter fails: remove
+	// the entry.
 	Cannot map[string]string
 	// InvalidCursor is the message of the error that refuses the cursor of a list. "" means
 	// the message that package cursor has for this error.

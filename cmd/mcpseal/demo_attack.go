@@ -100,7 +100,7 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // true if an attack could not be tried on the protected server or, if there is none, on the unprotected server
+	broken := false // true if an attack could not be tried on the protected server, or on the unprotected server if sealed is nil
 	var why error   // the error of the first attack that could not be tried
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
@@ -179,8 +179,8 @@ func (d *demo) row(mark cell, name string, harm, answer cell) {
 	d.out.line("%s%s%s", line, paint(harm, 33)+" ", paint(answer, len(answer.text)))
 }
 
-// outcome is how an attack ended. If harm is "" and err is nil, the server resisted, and
-// the field rejected says how.
+// outcome is how an attack ended. If harm is "" and err is nil, the server resisted: it rejected
+// the state, or it asked the question again.
 type outcome struct {
 	harm     string // what harm was done; "" if the server did not do what the attacker wanted
 	answer   string // what a rejected client got

@@ -170,7 +170,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 			return usage("--args: %w", err)
 		}
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
-			break // the user matches, so another name of the user would not change the reason
+			break // the user's name is not the reason, so do not try the other names
 		}
 	}
 	if reason == mcpseal.ReasonUser {

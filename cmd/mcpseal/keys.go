@@ -87,7 +87,7 @@ func fileError(path string, err error) error {
 func parseID(text string) (id mcpseal.KeyID, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(id) {
-		return id, usage("%s is not the id of a key: eight hexadecimal digits, as mcpseal keys list shows them", repeated(text))
+		return id, usage("%s is not the id of a key: eight hexadecimal digits, as mcpseal keys list shows them", quotedArgument(text))
 	}
 	return mcpseal.KeyID(raw), nil
 }

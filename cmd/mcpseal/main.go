@@ -89,7 +89,7 @@ func mustHaveCommand(cmd *cobra.Command) {
 		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 			hint = "; was " + strings.Join(like, " or ") + " meant?"
 		}
-		return fmt.Errorf("there is no command %s%s", repeated(args[0]), hint)
+		return fmt.Errorf("there is no command %s%s", quotedArgument(args[0]), hint)
 	}
 }
 
@@ -101,7 +101,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("%s is missing", names[len(args)])
 		}
 		if len(args) > len(names) {
-			return fmt.Errorf("%s is one argument too many", repeated(args[len(names)]))
+			return fmt.Errorf("%s is one argument too many", quotedArgument(args[len(names)]))
 		}
 		return nil
 	}

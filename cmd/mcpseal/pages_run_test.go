@@ -21,9 +21,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// The type how has the settings for the test of one command line of a page. If the variable pages has
-// no entry for a line, the line runs unchanged and must end with the exit code 0.
-type how struct {
+// lineTest says how to test one command line of a page. If commandsByPage does not have a line,
+// this line runs unchanged and must end with the exit code 0.
+type lineTest struct {
 	before string // a command that runs before the line
 	as     string // runs instead of the line, because the line names something that a test lacks
 	input  string
@@ -39,9 +39,9 @@ const (
 	gotThrough, nothingGotThrough = "got through", "Nothing got through"
 )
 
-// The map pages has the pages with commands. For each page it lists the commands that the test cannot
-// run unchanged, and the commands whose output the test checks.
-var pages = map[string]map[string]how{
+// commandsByPage has an entry for each page with commands. The entry lists the commands that the
+// test cannot run unchanged, and the commands whose output the test checks.
+var commandsByPage = map[string]map[string]lineTest{
 	"README.md": {
 		"go run ./cmd/mcpseal demo": {prints: "alice"},
 		"go test work":              {by: ".ci/run: \ngo test work\n"},
@@ -133,7 +133,7 @@ func TestEveryCommandInThePagesRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		name, _ = filepath.Rel("../..", name)
-		commands, hasCommands := pages[name]
+		commands, hasCommands := commandsByPage[name]
 		var lines []string
 		for _, line := range commandLines(string(page)) {
 			line, _, _ = strings.Cut(line, "  ") // an explanation may follow after two spaces
@@ -192,7 +192,7 @@ func newReader(t *testing.T, root string) *reader {
 }
 
 // This method runs one line of a page, and checks its exit code and its output.
-func (r *reader) do(t *testing.T, line string, how how) {
+func (r *reader) do(t *testing.T, line string, how lineTest) {
 	t.Helper()
 	if file, text, ok := strings.Cut(how.by, ": "); ok {
 		if script, err := os.ReadFile(filepath.Join(r.root, file)); err != nil || !strings.Contains(string(script), text) {

@@ -133,7 +133,7 @@ func manifests(kind, name string) (map[string]any, error) {
 			} else if err != nil {
 				return nil, err
 			}
-			if document["kind"] == kind && at(document, "metadata", "name") == name {
+			if document["kind"] == kind && valueAt(document, "metadata", "name") == name {
 				return document, nil
 			}
 		}
@@ -141,8 +141,8 @@ func manifests(kind, name string) (map[string]any, error) {
 	return nil, fmt.Errorf("no manifest has a %s with the name %s", kind, name)
 }
 
-// The function at returns the value at a path in a document, or nil if there is none.
-func at(document any, path ...string) any {
+// valueAt returns the value at a path in a document, or nil if there is none.
+func valueAt(document any, path ...string) any {
 	for _, name := range path {
 		members, _ := document.(map[string]any)
 		document = members[name]
@@ -152,7 +152,7 @@ func at(document any, path ...string) any {
 
 func printSettings([]string) error {
 	document, err := manifests("ConfigMap", "release")
-	fmt.Print(at(document, "data", "proxy.yaml"))
+	fmt.Print(valueAt(document, "data", "proxy.yaml"))
 	return err
 }
 
@@ -232,7 +232,7 @@ func pageKubectl(args []string) error {
 	case "logs":
 		label, name, _ := strings.Cut(flags["-l"], "=")
 		pod, err := podOf("deployment/"+name, flags["-c"])
-		if err != nil || at(pod, "metadata", "labels", label) != name {
+		if err != nil || valueAt(pod, "metadata", "labels", label) != name {
 			return fmt.Errorf("no pod has the label %s: %v", flags["-l"], err)
 		}
 		text, err := os.ReadFile("served.log")
@@ -278,9 +278,9 @@ func podOf(deployment, container string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod := at(document, "spec", "template")
-	containers, _ := at(pod, "spec", "containers").([]any)
-	if container != "" && !slices.ContainsFunc(containers, func(c any) bool { return at(c, "name") == container }) {
+	pod := valueAt(document, "spec", "template")
+	containers, _ := valueAt(pod, "spec", "containers").([]any)
+	if container != "" && !slices.ContainsFunc(containers, func(c any) bool { return valueAt(c, "name") == container }) {
 		return nil, fmt.Errorf("%s has no container %s", deployment, container)
 	}
 	return pod, nil

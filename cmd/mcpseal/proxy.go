@@ -159,7 +159,7 @@ func (p *proxying) rejectWith(text string) error {
 // check returns an error that says what is wrong with the command line.
 func (p *proxying) check(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-		return fmt.Errorf("%s is one argument too many; write the command to start after --", repeated(args[0]))
+		return fmt.Errorf("%s is one argument too many; write the command to start after --", quotedArgument(args[0]))
 	}
 	return p.checkFor(cmd, args)
 }

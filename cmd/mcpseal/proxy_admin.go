@@ -67,9 +67,9 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Write([]byte(body.String()))
 }
 
-// closeConnections wraps the handler next. While the proxy is about to end, the returned handler
-// also closes the connection after each answer. The client then connects again, and reaches
-// another replica.
+// closeConnections wraps a handler. While the proxy is about to end, the returned handler also
+// closes the connection after each answer. The client then connects again, and reaches another
+// replica.
 func (r *readiness) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.draining.Load() {

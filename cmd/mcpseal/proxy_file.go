@@ -98,7 +98,7 @@ func unknownField(flags *pflag.FlagSet, name string) string {
 			best, least = f.Name, n
 		}
 	})
-	text := "there is no field " + repeated(name)
+	text := "there is no field " + quotedArgument(name)
 	if best != "" {
 		return text + "; was " + best + " meant?"
 	}

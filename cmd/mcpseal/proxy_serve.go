@@ -88,7 +88,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	time.Sleep(p.drain.delay)
 	if !shutDown(server, p.drain.requests) {
 		logger.Warn("proxy: requests that had not ended in time were ended")
-		cancel() // the requests that are still open end with an error
+		cancel() // this ends the open requests with an error
 		shutDown(server, time.Second)
 		server.Close()
 	}

@@ -118,7 +118,7 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 	case "":
 		return errors.New("--identity is missing: choose header, jwt or mtls, or anonymous if there are no users")
 	default:
-		return fmt.Errorf("--identity %s is none of header, jwt, mtls and anonymous", repeated(u.identity))
+		return fmt.Errorf("--identity %s is none of header, jwt, mtls and anonymous", quotedArgument(u.identity))
 	}
 	return nil
 }

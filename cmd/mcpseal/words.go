@@ -66,9 +66,9 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated puts a wrong argument in quotes, for an error message. It leaves out a long
-// argument, because that may be a secret.
-func repeated(text string) string {
+// quotedArgument puts a wrong argument in quotes, for an error message. It leaves out a long
+// argument, because a long argument may be a secret.
+func quotedArgument(text string) string {
 	if len(text) > 24 {
 		return "what was given"
 	}

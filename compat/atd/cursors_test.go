@@ -134,8 +134,9 @@ func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 	}
 }
 
-// TestAForgedCursorBuysNoDigest opens cursors with arguments that have no digest. A forged cursor is
-// rejected for its signature, so Open looks at the cursor before it digests the arguments.
+// TestAForgedCursorBuysNoDigest opens cursors with arguments that have no digest. For a forged
+// cursor, the error must still name the signature. This shows that Open checks the cursor before it
+// digests the arguments.
 func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	issuer, err := NewIssuer(testKey, Options{})
 	if err != nil {

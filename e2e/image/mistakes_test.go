@@ -98,7 +98,7 @@ func TestAManifestWithAMistakeIsNoticed(t *testing.T) {
 				t.Errorf("%s has no %q", name, m.old)
 				continue
 			}
-			wrong := mistakes([]byte(changed), flags)
+			wrong := mistakesIn([]byte(changed), flags)
 			if !slices.ContainsFunc(wrong, func(w string) bool { return strings.Contains(w, m.want) }) {
 				t.Errorf("%s with %q: %q, want %q", name, m.new, wrong, m.want)
 			}

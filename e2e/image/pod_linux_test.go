@@ -22,8 +22,8 @@ type runningPod struct {
 
 // startPod starts the proxy of a manifest as Kubernetes would: with its arguments, variables, user
 // and volumes. The parameter contents has the files of the secrets and config maps that the
-// manifest uses but does not make. The parameter more has further arguments, which come last.
-func startPod(t *testing.T, manifest string, contents map[string]map[string]string, more ...string) *runningPod {
+// manifest uses but does not make. The arguments in moreArgs come after those of the manifest.
+func startPod(t *testing.T, manifest string, contents map[string]map[string]string, moreArgs ...string) *runningPod {
 	t.Helper()
 	c, err := parse(readManifest(t, manifest))
 	must(t, err)
@@ -42,7 +42,7 @@ func startPod(t *testing.T, manifest string, contents map[string]map[string]stri
 		}
 	}
 	p.root.write(t, "etc/hosts", []byte("127.0.0.1 localhost release-server login.example.com\n"))
-	cmd := p.root.command(append(r.proxy.Args, more...)...)
+	cmd := p.root.command(append(r.proxy.Args, moreArgs...)...)
 	for _, e := range r.proxy.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
 	}

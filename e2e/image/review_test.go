@@ -84,8 +84,8 @@ func (r *review) want(holds bool, format string, args ...any) {
 	}
 }
 
-// The function mistakes returns what is wrong with a manifest.
-func mistakes(text []byte, flags map[string]bool) []string {
+// mistakesIn returns what is wrong with a manifest.
+func mistakesIn(text []byte, flags map[string]bool) []string {
 	c, err := parse(text)
 	if err != nil {
 		return []string{err.Error()}
@@ -368,7 +368,7 @@ func (r *review) policiesFor(labels map[string]string) (found []networkPolicy) {
 func TestTheManifestsFitTheCommand(t *testing.T) {
 	flags := proxyFlags(t)
 	for _, name := range manifests {
-		for _, wrong := range mistakes(readManifest(t, name), flags) {
+		for _, wrong := range mistakesIn(readManifest(t, name), flags) {
 			t.Errorf("%s: %s", name, wrong)
 		}
 	}

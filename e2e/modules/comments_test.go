@@ -26,7 +26,7 @@ func TestEveryExportedNameHasAComment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, n := range exported(parsed) {
+			for _, n := range exportedNames(parsed) {
 				names++
 				switch at := files.Position(n.pos); {
 				case n.text == "":
@@ -52,8 +52,8 @@ type named struct {
 
 func (n named) short() string { return n.name[strings.LastIndexByte(n.name, '.')+1:] }
 
-// The function exported lists the names that go doc shows for a file, with their comments.
-func exported(file *ast.File) (all []named) {
+// exportedNames lists the names that go doc shows for a file, with their comments.
+func exportedNames(file *ast.File) (all []named) {
 	add := func(begins bool, owner string, name *ast.Ident, comments ...*ast.CommentGroup) {
 		if !name.IsExported() {
 			return

@@ -12,9 +12,8 @@ WORDS = {
     "finding": "**yes**", "unclear": "?", "accepted-risk": "risk", "information": "info",
     "not-tried": "–", "refused-before-the-check": "early", "refused": "no",
 }
-# These attacks got through only because the SDK does something that its documentation does not
-# describe.
-# Reason: not documented by that SDK.
+# These attacks got through only because the SDK does something that it does not document. The table
+# says "not shown" for them.
 NOT_SHOWN = {
     ("cursor-changed", "go-sdk"),
     ("cursor-changed", "mcp-go"),

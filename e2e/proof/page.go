@@ -81,7 +81,7 @@ func (s *side) outcome(r probe.Result) outcome {
 		if r.Verdict != probe.Found || len(f.Exchanges) == 0 {
 			break
 		}
-		o.Said = said(f.Exchanges[len(f.Exchanges)-1].Answer)
+		o.Said = sentence(f.Exchanges[len(f.Exchanges)-1].Answer)
 		for i, e := range f.Exchanges {
 			title := fmt.Sprintf("Request %d of %d", i+1, len(f.Exchanges))
 			if i == len(f.Exchanges)-1 {
@@ -123,9 +123,9 @@ func read(answer string) (r reply) {
 	return r
 }
 
-// The function said returns the text or the question of the tool as a sentence. It returns "" if the
-// answer has neither.
-func said(answer string) string {
+// sentence returns a sentence with what the tool says or asks. It returns "" if the answer has
+// neither a text nor a question.
+func sentence(answer string) string {
 	r := read(answer)
 	for _, c := range r.Result.Content {
 		return "The tool says: “" + c.Text + "”"

@@ -2,9 +2,9 @@
 // passes on go to readers: programs in other languages. The command fails if a reader sees a
 // state, a cursor or an answer that the proxy did not accept.
 //
-// A reader gets one message per line, in base64. It answers with a line of JSON: null if it
-// cannot read the message, otherwise a value of the type seen. Members whose names are spelled
-// differently, such as request_state, count too.
+// A reader gets one message per line, in base64. It answers with a line of JSON: null if it cannot
+// read the message, otherwise a readerView. A readerView also has members whose names are spelled
+// differently, such as request_state.
 package main
 
 import (
@@ -82,16 +82,16 @@ var (
 	calls = []string{"tools/call", "prompts/get", "resources/read"}
 )
 
-// The type passed is a message that the proxy passed on.
-type passed struct {
+// passedMessage is a message that the proxy passed on.
+type passedMessage struct {
 	text     []byte
 	toServer bool
 	method   string // the method of the client's message
 	alone    bool   // true for a message of the server that belongs to no request
 }
 
-// The type seen has what a reader sees in a message.
-type seen struct {
+// readerView is what a reader sees in a message.
+type readerView struct {
 	Method []string
 	Found  [][2]json.RawMessage // pairs of a place, such as "params.cursor", and the value there
 }
@@ -127,23 +127,23 @@ func run(limit time.Duration, seed uint64) error {
 	}
 	sent, through, found := 0, 0, 0
 	for end := time.Now().Add(limit); time.Now().Before(end); {
-		var batch []passed
+		var batch []passedMessage
 		for len(batch) < 100 {
 			sent++
 			if m.IntN(2) == 0 {
 				e := core.Open(ctx, m.mutated(fromClient), alice)
 				if e.Forward != nil {
-					batch = append(batch, passed{text: e.Forward, toServer: true, method: e.Method})
+					batch = append(batch, passedMessage{text: e.Forward, toServer: true, method: e.Method})
 				}
 				continue
 			}
 			request := []string{call, page, ping}[m.IntN(3)]
 			message, e := m.mutated(fromServer), core.Open(ctx, []byte(request), alice)
 			if out := e.Seal(ctx, message); out != nil {
-				batch = append(batch, passed{text: out, method: e.Method})
+				batch = append(batch, passedMessage{text: out, method: e.Method})
 			}
 			if out := core.Pass(ctx, message); out != nil {
-				batch = append(batch, passed{text: out, alone: true})
+				batch = append(batch, passedMessage{text: out, alone: true})
 			}
 		}
 		for _, r := range readers {
@@ -172,7 +172,7 @@ func run(limit time.Duration, seed uint64) error {
 
 // check returns what the reader sees in the message and should not see. It returns "" if there
 // is nothing.
-func (p *passed) check(view *seen, secret string) string {
+func (p *passedMessage) check(view *readerView, secret string) string {
 	at := map[string][]json.RawMessage{}
 	for _, f := range view.Found {
 		place := text(f[0])
@@ -251,7 +251,7 @@ func (r *reader) stop() {
 	r.process.Wait()
 }
 
-func (r *reader) read(batch []passed) (views []*seen, err error) {
+func (r *reader) read(batch []passedMessage) (views []*readerView, err error) {
 	var lines bytes.Buffer
 	for _, p := range batch {
 		lines.WriteString(base64.StdEncoding.EncodeToString(p.text) + "\n")
@@ -266,7 +266,7 @@ func (r *reader) read(batch []passed) (views []*seen, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var view *seen
+		var view *readerView
 		if err := json.Unmarshal(line, &view); err != nil {
 			return nil, err
 		}

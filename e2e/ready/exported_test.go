@@ -78,13 +78,13 @@ func exported(t *testing.T) metrics {
 	return m
 }
 
-// The type answer is a store whose answer is always the same.
-type answer struct {
+// fixedStore is a store that always gives the same answer.
+type fixedStore struct {
 	first bool
 	err   error
 }
 
-func (a answer) Spend(context.Context, seal.Use) (bool, error) { return a.first, a.err }
+func (s fixedStore) Spend(context.Context, seal.Use) (bool, error) { return s.first, s.err }
 
 // ofServer returns the metrics of a server in which everything has happened that can happen.
 func ofServer(t *testing.T) string {
@@ -109,7 +109,7 @@ func ofServer(t *testing.T) string {
 	inMemory, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)
 	observer.Store(inMemory)
-	for _, a := range []answer{{first: true}, {}, {err: replay.ErrFull}, {err: context.DeadlineExceeded}, {err: context.Canceled}, {err: errors.New("down")}} {
+	for _, a := range []fixedStore{{first: true}, {}, {err: replay.ErrFull}, {err: context.DeadlineExceeded}, {err: context.Canceled}, {err: errors.New("down")}} {
 		observer.Store(a).Spend(ctx, seal.Use{})
 	}
 	observer.ObserveKeys(keys.Event{Path: "keys", Next: time.Now().Add(time.Hour)})

@@ -181,7 +181,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	if out, err := run(text, "security", "--offline=true", "--threshold=20"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// The commands verify and security notice mistakes.
+	// Both "verify" and "security" must notice a mistake in the unit.
 	if out, err := run(replaced(t, text, "ProtectSystem=strict", "ProtectSystems=strict"), "verify"); err == nil && strings.TrimSpace(out) == "" {
 		t.Error("verify does not notice a setting that does not exist")
 	}

@@ -52,18 +52,18 @@ type client struct {
 	network *roundRobin
 }
 
-// connect makes a client. The client answers questions itself if the parameter answers is true: one
-// call then completes a flow. Otherwise the caller makes every round.
-func connect(t *testing.T, hosts []string, answers bool) *client {
+// connect makes a client. If automatic is true, the client answers questions itself, and one call
+// completes a flow. Otherwise the caller makes every round.
+func connect(t *testing.T, hosts []string, automatic bool) *client {
 	t.Helper()
-	c, err := dial(t, hosts, answers)
+	c, err := dial(t, hosts, automatic)
 	must(t, err)
 	return c
 }
 
-func dial(t *testing.T, hosts []string, answers bool) (*client, error) {
+func dial(t *testing.T, hosts []string, automatic bool) (*client, error) {
 	options := &mcp.ClientOptions{ElicitationHandler: answer}
-	if !answers {
+	if !automatic {
 		options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}

@@ -35,7 +35,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the heaps are small, so less garbage collection leaves more time for the load
+	// Collect garbage less often, to leave more time for the load. There is enough memory, because
+	// the heaps are small.
+	debug.SetGCPercent(400)
 	if path := os.Getenv(keysVariable); path != "" {
 		if err := replica(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)

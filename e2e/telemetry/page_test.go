@@ -11,13 +11,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// The type exported is what a replica exports of a metric.
-type exported struct {
+// exportedMetric is what a replica exports of a metric.
+type exportedMetric struct {
 	kind, unit, description string
 	series                  []map[string]string // the attributes of each series
 }
 
-func (e *exported) add(attrs []attribute.KeyValue) {
+func (e *exportedMetric) add(attrs []attribute.KeyValue) {
 	one := make(map[string]string)
 	for _, a := range attrs {
 		one[string(a.Key)] = a.Value.String()
@@ -26,7 +26,7 @@ func (e *exported) add(attrs []attribute.KeyValue) {
 }
 
 // names returns the names of all attributes, sorted.
-func (e *exported) names() []string {
+func (e *exportedMetric) names() []string {
 	all := make(map[string]bool)
 	for _, attrs := range e.series {
 		for name := range attrs {

@@ -171,14 +171,14 @@ func series(t *testing.T, text string) (all []one) {
 }
 
 // collect returns what a replica exports of each metric.
-func collect(t *testing.T, r *replica) map[string]exported {
+func collect(t *testing.T, r *replica) map[string]exportedMetric {
 	t.Helper()
 	var data metricdata.ResourceMetrics
 	must(t, r.reader.Collect(t.Context(), &data))
-	found := make(map[string]exported)
+	found := make(map[string]exportedMetric)
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {
-			e := exported{unit: m.Unit, description: m.Description}
+			e := exportedMetric{unit: m.Unit, description: m.Description}
 			switch points := m.Data.(type) {
 			case metricdata.Sum[int64]:
 				e.kind = "counter"
@@ -343,8 +343,8 @@ func TestAStoreObservedWithTheSDKIsStillAStore(t *testing.T) {
 	sealtest.TestReplayStore(t, observed)
 }
 
-// everything makes a replica export every metric and attribute that there is.
-func everything(t *testing.T) *replica {
+// exportAll returns a replica that exports every metric and every attribute.
+func exportAll(t *testing.T) *replica {
 	t.Helper()
 	f := startFleet(t)
 	must(t, f.load(t.Context()))
@@ -381,7 +381,7 @@ func everything(t *testing.T) *replica {
 }
 
 func TestThePageListsEveryMetricThatIsExported(t *testing.T) {
-	r := everything(t)
+	r := exportAll(t)
 	page := readPage(t)
 	found := collect(t, r)
 	for name, e := range found {
@@ -432,7 +432,7 @@ func TestThePageListsEveryMetricThatIsExported(t *testing.T) {
 }
 
 func TestThePageListsEveryEventThatIsExported(t *testing.T) {
-	r := everything(t)
+	r := exportAll(t)
 	page := readPage(t)
 	spans, err := r.spans()
 	must(t, err)

@@ -223,7 +223,7 @@ func (c *code) walk(node ast.Node, f *function) {
 	})
 }
 
-// start finds the texts of a call or a value that is itself a sink.
+// start looks at a call or a composite literal. If this is a sink, start finds its texts.
 func (c *code) start(s site) {
 	if lit, ok := s.expr.(*ast.CompositeLit); ok {
 		if name := lastName(lit.Type); name == "WireError" || qualified(lit.Type) == "jsonrpc.Error" {

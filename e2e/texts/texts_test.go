@@ -37,7 +37,7 @@ func TestEveryTextHasARow(t *testing.T) {
 
 // unseen has texts that the extractor finds, but that neither a client nor a server's log shows.
 var unseen = map[string]bool{
-	"a resource":  true, // a part of other texts: it replaces the name of a target that has none
+	"a resource":  true, // a part of other texts, which use it as the name of every resource
 	"unknown key": true, // replaced by a text with the id of the key
 
 	// The log shows only the type of these errors.
@@ -47,7 +47,8 @@ var unseen = map[string]bool{
 	"write in its folder": true, "make the file": true, "keep the file's owner: only they and root can change it": true, "sync its folder": true,
 	"another command is changing the file": true, "open its folder": true, "open the file": true, "set the mode": true,
 
-	// These are parts of the texts "cannot …: …" and "the secret is …", or cannot happen.
+	// Some of these are parts of the texts "cannot …: …" and "the secret is …". The others are
+	// errors that cannot happen.
 	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
 	"mcpseal: a secret whose bytes are all the same: was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 

@@ -56,17 +56,17 @@ func protected(shape string) func(testing.TB) attacks.Fleet {
 	}
 }
 
-// The type trusting is the sealer for servers without mcpseal. It does not check states.
-type trusting struct{ plaintext }
+// trustingSealer is the sealer for servers without mcpseal. It does not check states.
+type trustingSealer struct{ plaintext }
 
-func (trusting) Open(_ context.Context, req *mcp.CallToolRequest) (openedRound, error) {
+func (trustingSealer) Open(_ context.Context, req *mcp.CallToolRequest) (openedRound, error) {
 	return openedRound{state: req.Params.RequestState, answers: req.Params.InputResponses}, nil
 }
 
 func unprotected(t testing.TB) attacks.Fleet {
 	t.Helper()
 	return start(t, func(d *drive) (http.Handler, error) {
-		s := service{drive: d, sealer: trusting{}}
+		s := service{drive: d, sealer: trustingSealer{}}
 		return d.usersOnly(mcp.NewStreamableHTTPHandler(s.newServer, &mcp.StreamableHTTPOptions{Stateless: true})), nil
 	})
 }

@@ -49,9 +49,9 @@ type made struct {
 	times int
 }
 
-// usedKey is the key of a question, or of a value of Once.
+// usedKey is a key that the handler used, for a question or in a call of Once.
 type usedKey struct {
-	once bool // true for the key of a value of Once
+	once bool // true if the key was passed to the function Once
 	key  string
 }
 

@@ -172,13 +172,13 @@ func answers(pairs ...string) mcp.InputResponseMap {
 	return m
 }
 
-// round sends one round of a call: the given answers, and the state of the previous result. The
-// parameter before is that result, or nil in the first round.
-func round(t *testing.T, session *mcp.ClientSession, name string, before *mcp.CallToolResult, responses mcp.InputResponseMap) *mcp.CallToolResult {
+// round sends one round of a call: the given answers, and the state of the previous result. In the
+// first round, previous is nil.
+func round(t *testing.T, session *mcp.ClientSession, name string, previous *mcp.CallToolResult, responses mcp.InputResponseMap) *mcp.CallToolResult {
 	t.Helper()
 	params := &mcp.CallToolParams{Name: name, InputResponses: responses}
-	if before != nil {
-		params.RequestState = before.RequestState
+	if previous != nil {
+		params.RequestState = previous.RequestState
 	}
 	r, err := call(t, session, params)
 	if err != nil {

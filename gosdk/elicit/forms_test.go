@@ -165,7 +165,8 @@ func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
 }
 
 // TestFormsThatAreKeptAreFewAndSmall checks that only a few small forms with options are kept in
-// memory. A handler may take a list of choices from what a client sends.
+// memory. Otherwise a client could fill the memory: a handler may make the choices of a form from
+// texts that a client sent.
 func TestFormsThatAreKeptAreFewAndSmall(t *testing.T) {
 	type own struct{ Value string }
 	for i := range 100 {
@@ -249,7 +250,7 @@ func TestMiddlewareCannotChangeTheFormsOfLaterCalls(t *testing.T) {
 				*schema.Properties["count"].Minimum = 100
 			}
 		}
-		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+		s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				result, err := next(ctx, method, req)
 				if r, ok := result.(*mcp.CallToolResult); ok && r != nil {
@@ -297,8 +298,8 @@ type picks struct {
 	Empty  *string  `json:"empty,omitempty"`
 }
 
-// The function picked sends an answer to a form, and returns what the handler makes of it.
-func picked(t *testing.T, revision string, content map[string]any) string {
+// sendPicks sends an answer to a form, and returns what the handler makes of it.
+func sendPicks(t *testing.T, revision string, content map[string]any) string {
 	t.Helper()
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -332,12 +333,12 @@ func picked(t *testing.T, revision string, content map[string]any) string {
 func TestAChoiceThatIsTakenTwiceDoesNotFit(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for _, orders := range [][]any{{"one", "one"}, {"one", "two", "one"}, {"two", "one", "one"}} {
-			if got := picked(t, revision, map[string]any{"orders": orders}); got != "ERROR the answer to the question k does not fit what was asked" {
+			if got := sendPicks(t, revision, map[string]any{"orders": orders}); got != "ERROR the answer to the question k does not fit what was asked" {
 				t.Errorf("%v: %s", orders, got)
 			}
 		}
 		for _, orders := range [][]any{{}, {"two"}, {"three", "one", "two"}} {
-			if got, want := picked(t, revision, map[string]any{"orders": orders}), fmt.Sprintf(`{"done":"%v true true"}`, orders); got != want {
+			if got, want := sendPicks(t, revision, map[string]any{"orders": orders}), fmt.Sprintf(`{"done":"%v true true"}`, orders); got != want {
 				t.Errorf("%v: %s, want %s", orders, got, want)
 			}
 		}
@@ -396,7 +397,7 @@ func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
 		if revision == revision2026 { // for older clients, the SDK checks choices itself, and refuses an empty text
 			content["size"] = ""
 		}
-		got := picked(t, revision, content)
+		got := sendPicks(t, revision, content)
 		if want := `{"done":"[one] true false"}`; got != want { // an empty text is an answer if it is among the choices
 			t.Errorf("%s, want %s", got, want)
 		}

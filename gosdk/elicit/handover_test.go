@@ -202,7 +202,7 @@ func TestArgumentsOnACopyOfTheRequestAreComparedByValue(t *testing.T) {
 		"nothing":                   {`{}`, internal},
 		"not a text of one meaning": {`{"all":true,"dir":"/tmp","all":true}`, internal},
 	} {
-		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+		s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if r, ok := req.(*mcp.CallToolRequest); ok {
 					params := *r.Params
@@ -216,7 +216,7 @@ func TestArgumentsOnACopyOfTheRequestAreComparedByValue(t *testing.T) {
 			_, err := elicit.Form[yes](ask, "confirm", "Delete?").Value()
 			return err
 		}
-		s.Server().AddTool(&mcp.Tool{Name: "within", InputSchema: anyObject}, within(body))
+		s.Server().AddTool(&mcp.Tool{Name: "within", InputSchema: anyObject}, withinHandler(body))
 		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "own", InputSchema: anyObject}, func(_ context.Context, ask *elicit.Asker, _ any) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil, body(ask)
 		})

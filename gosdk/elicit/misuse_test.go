@@ -25,8 +25,8 @@ func (b *book) clear() {
 	b.buf.Reset()
 }
 
-// The function plain registers a handler with the SDK itself, as a tool, and calls the tool.
-func plain(t *testing.T, s service, u *user, revision string, handler mcp.ToolHandler) string {
+// callPlain registers a handler with the SDK itself, as a tool, and calls the tool.
+func callPlain(t *testing.T, s service, u *user, revision string, handler mcp.ToolHandler) string {
 	t.Helper()
 	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, handler)
 	return text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
@@ -143,7 +143,7 @@ func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 		} {
 			s := newService(t, nil)
 			u := reply(nil)
-			got := plain(t, s, u, revision, handler)
+			got := callPlain(t, s, u, revision, handler)
 			if got != internal || strings.Contains(strings.Join(u.messages(), " "), "Delete?") || !strings.Contains(s.book.String(), "Pending") && !strings.Contains(s.book.String(), "must not ask by hand") {
 				t.Errorf("%s: %s; asked %q; the log: %s", name, got, u.messages(), s.book)
 			}
@@ -161,7 +161,7 @@ func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 			pending.ToolResult()
 			return errors.Join(err, errors.New("no connection"))
 		}
-		if got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, broken(ctx, req)
 		}); got != `{"code":0,"message":"no connection"}` {
 			t.Errorf("%s; the log: %s", got, s.book)
@@ -199,7 +199,7 @@ func TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit(t *testing.
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, revision string) {
 				s, u := newService(t, nil), reply(nil)
-				got := plain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				got := callPlain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					if result, err := requireYes(ctx, req, "first", "First?"); result != nil || err != nil {
 						return result, err
 					}
@@ -246,7 +246,7 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 		} {
 			s := newService(t, nil)
 			runs := 0
-			got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				if runs++; runs > 1 {
 					return done("nothing to delete"), nil
 				}
@@ -273,7 +273,7 @@ func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 		}
 	})
 	u := reply(nil)
-	if got := plain(t, s, u, revision2025, within(askConfirm)); got != "deleted" || len(u.messages()) != 0 {
+	if got := callPlain(t, s, u, revision2025, withinHandler(askConfirm)); got != "deleted" || len(u.messages()) != 0 {
 		t.Errorf("%s; asked %q; the log: %s", got, u.messages(), s.book)
 	}
 }
@@ -282,7 +282,7 @@ func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 // twice and drops the second result. Only the second run asks. The first result, which has no
 // questions, must be sent.
 func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {
-	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+	s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			result, err := next(ctx, method, req)
 			if method == "tools/call" {
@@ -450,7 +450,7 @@ func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
 		u := reply(map[string]*mcp.ElicitResult{"Notify?": {Action: "decline"}})
-		got := plain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got := callPlain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var confirm, notify *elicit.Answer[yes]
 			pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 				confirm, notify = elicit.Form[yes](ask, "confirm", "Delete?"), elicit.Form[yes](ask, "notify", "Notify?")
@@ -568,7 +568,7 @@ func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 func TestAQuestionAndAValueOfOnceMayHaveOneKey(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
-		got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			for _, ask := range []func(*elicit.Asker) error{askConfirm, func(ask *elicit.Asker) error {
 				_, err := elicit.Once(ask, "confirm", func() (int, error) { return 1, nil })
 				return err
@@ -639,7 +639,7 @@ func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
 		u := reply(map[string]*mcp.ElicitResult{"Delete?": {Action: "decline"}})
-		got := plain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got := callPlain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			pending, _ := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 				elicit.Form[yes](ask, "confirm", "Delete?")
 				if _, err := elicit.Form[yes](ask, "why", "Why?").Value(); err != nil {
@@ -702,14 +702,15 @@ var copies = map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 }
 
 // TestACopyOfTheRequestIsOfTheSameRun checks that Within treats a copy of the request like the
-// request itself. One yes counts for one action, and Once computes a value only once.
+// request itself. One yes counts for one action, and the function Once computes its value only one
+// time.
 func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, revision string) {
 				s := newService(t, nil)
 				acted := 0
-				got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					for range 2 {
 						if pending, err := elicit.Within(ctx, with(req), askConfirm); pending != nil || err != nil {
 							return pending.ToolResult(), err
@@ -722,7 +723,7 @@ func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 					t.Errorf("%s, acted %d times; the log: %s", got, acted, s.book)
 				}
 				s, computed := newService(t, nil), 0
-				got = plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				got = callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					for _, ask := range []func(*elicit.Asker) error{func(ask *elicit.Asker) error {
 						_, err := elicit.Once(ask, "id", func() (int, error) { computed++; return computed, nil })
 						return err
@@ -741,8 +742,9 @@ func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheRequestIsOfTheSameRunInAHelper checks that Once in a handler of elicit computes
-// a value only once, although a helper passes a copy of the request to Within.
+// TestACopyOfTheRequestIsOfTheSameRunInAHelper checks a handler of elicit whose helper passes a
+// copy of the request to Within. The handler also calls the function Once, which must compute its
+// value only one time.
 func TestACopyOfTheRequestIsOfTheSameRunInAHelper(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -774,7 +776,7 @@ func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, revision string) {
 			s := newService(t, nil)
-			got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				for _, req := range []*mcp.CallToolRequest{req, {Session: req.Session, Params: other, Extra: req.Extra}} {
 					if _, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 						_, err := elicit.Once(ask, "id "+req.Params.Name+string(req.Params.Arguments), func() (int, error) { return 1, nil })
@@ -797,7 +799,7 @@ func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 func TestAValueOfOnceIsForOneRun(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
-		got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got := callPlain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if _, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 				_, err := elicit.Once(ask, "id", func() (int, error) { return 1, nil })
 				return err

@@ -20,9 +20,9 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// The function behind returns a service with inner middleware, which runs after the middleware of
-// gosdk.Protect.
-func behind(t *testing.T, middleware mcp.Middleware) service {
+// serviceBehind returns a service with inner middleware. This middleware runs after the middleware
+// of gosdk.Protect.
+func serviceBehind(t *testing.T, middleware mcp.Middleware) service {
 	t.Helper()
 	s := newService(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -34,7 +34,7 @@ func behind(t *testing.T, middleware mcp.Middleware) service {
 // question of its own, which is not part of a round of elicit.
 func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
-		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+		s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if session, ok := req.GetSession().(*mcp.ServerSession); ok && revision == revision2025 && strings.Contains(" tools/call prompts/get resources/read ", method) {
 					if _, err := session.ListRoots(ctx, nil); err != nil {
@@ -115,7 +115,7 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 		},
 	} {
 		both(t, func(t *testing.T, revision string) {
-			s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					result, err := next(ctx, method, req)
 					if r, ok := result.(*mcp.CallToolResult); ok && r.InputRequests != nil {
@@ -167,7 +167,7 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, revision string) {
-				s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+				s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 						if method != "tools/call" {
 							return next(ctx, method, req)
@@ -225,7 +225,7 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 // forgotten: only the last few states of a call are kept. Otherwise the same question would be
 // asked again without an end.
 func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
-	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+	s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			result, err := next(ctx, method, req)
 			for range 8 {
@@ -509,7 +509,7 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 		defer late.Wait()
 		again := make(chan struct{})
 		defer func() { close(again) }()
-		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+		s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/call" {
 					close(again) // starts the run that the previous round left to a goroutine
@@ -537,8 +537,8 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 	})
 }
 
-// TestACancelIsNoAnswerThatDoesNotFit checks that a cancelled call is not logged as one whose
-// answer does not fit: nobody did anything wrong.
+// TestACancelIsNoAnswerThatDoesNotFit checks that a cancelled call leaves no warning and no error
+// in the log: nobody did anything wrong.
 func TestACancelIsNoAnswerThatDoesNotFit(t *testing.T) {
 	s := newService(t, nil)
 	ended := make(chan struct{})

@@ -28,9 +28,9 @@ type forgetful struct{ ID string }
 
 func (*forgetful) UnmarshalJSON([]byte) error { return nil }
 
-// The function once runs a tool that keeps a value over three rounds, and returns the call's text
-// and how often the value was computed.
-func once[T any](t *testing.T, revision string, s service, value T) (got string, computed int) {
+// keepForThreeRounds runs a tool that keeps a value for three rounds. It returns the text of the
+// call, and how often the value was computed.
+func keepForThreeRounds[T any](t *testing.T, revision string, s service, value T) (got string, computed int) {
 	t.Helper()
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		var texts []string
@@ -52,13 +52,13 @@ func once[T any](t *testing.T, revision string, s service, value T) (got string,
 	return text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"})), computed
 }
 
-// onceIsOnce checks that Once computes the value only once. The call may also fail, because
-// Once refuses a value that does not come back from JSON as it was.
+// onceIsOnce checks that the function Once computes the value only one time. The call may also
+// fail: Once refuses a value that does not come back from JSON as it was.
 func onceIsOnce[T any](t *testing.T, value T) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
-		got, computed := once(t, revision, s, value)
+		got, computed := keepForThreeRounds(t, revision, s, value)
 		refused := got == internal && strings.Contains(s.book.String(), "what Once computes under the key k")
 		if got != `{"done":"done"}` && !refused || computed != 1 {
 			t.Errorf("%T: %s, computed %d times; the log: %s", value, got, computed, s.book)
@@ -90,14 +90,16 @@ func TestWhatDoesNotComeBackFromJSONIsRefusedByOnce(t *testing.T) {
 			t.Errorf("%s: %s; the log: %s", name, got, s.book)
 		}
 	}
-	refused("a value that is not read", func(s service) (string, int) { return once(t, revision2026, s, forgetful{"1"}) })
-	refused("a number that is rounded", func(s service) (string, int) { return once(t, revision2026, s, any(int64(math.MaxInt64))) })
-	refused("an interface", func(s service) (string, int) {
-		return once[mcp.Content](t, revision2026, s, &mcp.TextContent{Text: "x"})
+	refused("a value that is not read", func(s service) (string, int) { return keepForThreeRounds(t, revision2026, s, forgetful{"1"}) })
+	refused("a number that is rounded", func(s service) (string, int) {
+		return keepForThreeRounds(t, revision2026, s, any(int64(math.MaxInt64)))
 	})
-	refused("text that is not UTF-8", func(s service) (string, int) { return once(t, revision2026, s, "\xff") })
-	refused("nothing that is exported", func(s service) (string, int) { return once(t, revision2026, s, struct{ id int }{1}) })
-	refused("infinity", func(s service) (string, int) { return once(t, revision2026, s, math.Inf(1)) })
+	refused("an interface", func(s service) (string, int) {
+		return keepForThreeRounds[mcp.Content](t, revision2026, s, &mcp.TextContent{Text: "x"})
+	})
+	refused("text that is not UTF-8", func(s service) (string, int) { return keepForThreeRounds(t, revision2026, s, "\xff") })
+	refused("nothing that is exported", func(s service) (string, int) { return keepForThreeRounds(t, revision2026, s, struct{ id int }{1}) })
+	refused("infinity", func(s service) (string, int) { return keepForThreeRounds(t, revision2026, s, math.Inf(1)) })
 }
 
 type price struct {
@@ -108,28 +110,28 @@ type price struct {
 // kept: either it is read as it was, or the call fails. So an order, for example, is never placed
 // twice, and never taken for another order.
 func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
-	afterARelease(t, "the same type", keeping(price{5}), keeping(price{7}), `{"done":"{Cents:5}"}`)
-	afterARelease(t, "a renamed field", keeping(price{5}), keeping(struct {
+	afterARelease(t, "the same type", keeper(price{5}), keeper(price{7}), `{"done":"{Cents:5}"}`)
+	afterARelease(t, "a renamed field", keeper(price{5}), keeper(struct {
 		Amount int `json:"amount"`
 	}{7}), internal)
-	afterARelease(t, "a field in another case", keeping(price{5}), keeping(struct{ Cents int }{7}), internal)
-	afterARelease(t, "a field less", keeping(price{5}), keeping(struct{}{}), internal)
-	afterARelease(t, "a field more", keeping(price{5}), keeping(struct {
+	afterARelease(t, "a field in another case", keeper(price{5}), keeper(struct{ Cents int }{7}), internal)
+	afterARelease(t, "a field less", keeper(price{5}), keeper(struct{}{}), internal)
+	afterARelease(t, "a field more", keeper(price{5}), keeper(struct {
 		price
 		Currency string `json:"currency"`
 	}{price{7}, "EUR"}), internal)
-	afterARelease(t, "a field more that may be empty", keeping(price{5}), keeping(struct {
+	afterARelease(t, "a field more that may be empty", keeper(price{5}), keeper(struct {
 		Cents    int                     `json:"cents"`
 		Currency string                  `json:"currency,omitzero"`
 		Place    struct{ Street string } `json:"place,omitzero"`
 	}{7, "EUR", struct{ Street string }{"Long Acre"}}), `{"done":"{Cents:5 Currency: Place:{Street:}}"}`)
-	afterARelease(t, "another type", keeping(5), keeping("7"), internal)
-	afterARelease(t, "another number", keeping(1.5), keeping(7), internal)
-	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)
+	afterARelease(t, "another type", keeper(5), keeper("7"), internal)
+	afterARelease(t, "another number", keeper(1.5), keeper(7), internal)
+	afterARelease(t, "nothing", keeper((*price)(nil)), keeper(price{7}), internal)
 }
 
-// The function keeping returns the handler of one release. That handler keeps a value with Once.
-func keeping[T any](value T) func(*elicit.Asker, *int) (string, error) {
+// keeper returns the handler of one release. The handler keeps a value with Once.
+func keeper[T any](value T) func(*elicit.Asker, *int) (string, error) {
 	return func(ask *elicit.Asker, computed *int) (string, error) {
 		kept, err := elicit.Once(ask, "k", func() (T, error) { *computed++; return value, nil })
 		return fmt.Sprintf("%+v", kept), err

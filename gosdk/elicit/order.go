@@ -7,11 +7,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// recordRead is called when the handler reads an answer. It gives the answer the next
-// number, unless the answer already has one. From now on, in this round and in later
-// ones, new questions and new values of Once may depend on the answer. The field After of
-// a question or value is the highest number of an answer on which the question or value
-// may depend.
+// recordRead is called when the handler reads an answer. It gives the answer the next number,
+// unless the answer already has one. It also raises a.after to this number, unless a.after is
+// higher already. Questions and values that the handler makes after this read store a.after in
+// question.After or kept.After, because they may depend on the answer.
 func (a *Asker) recordRead(key string) {
 	a.read[key] = true
 	recorded := a.state.Answers[key]

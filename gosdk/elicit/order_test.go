@@ -80,8 +80,8 @@ func (s *shop) once(ask *elicit.Asker) error {
 	return err
 }
 
-// The function read reads answers in order, and stops at the first error.
-func read(answers ...func() *elicit.Answer[value]) (string, error) {
+// readAll reads answers in order, and stops at the first error.
+func readAll(answers ...func() *elicit.Answer[value]) (string, error) {
 	var values []string
 	for _, answer := range answers {
 		action, v, err := answer().Outcome()
@@ -109,14 +109,14 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
-			return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+			return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
 		// With three questions, all three are asked again.
 		s = &shop{changesAt: "Really?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
-			return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") },
+			return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") },
 				func() *elicit.Answer[value] { return ask(a, "Really?") })
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
@@ -130,7 +130,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 			if runs++; runs != 3 {
 				questions = slices.Insert(questions, 0, func() *elicit.Answer[value] { return s.which(a) })
 			}
-			return read(questions...)
+			return readAll(questions...)
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
@@ -138,7 +138,7 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		for _, refused := range []string{"Which?", "Sure?"} {
 			s = &shop{changesAt: "Sure?", actions: map[string]string{refused: "decline"}}
 			s.handler = func(a *elicit.Asker) (string, error) {
-				return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+				return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 			}
 			want := map[string]string{"Which?": `{"done":"to Which, of three?; to Sure?"}`, "Sure?": `{"done":"to Which, of three?; decline"}`}[refused]
 			s.check(t, run(s), want, "Which?", "Sure?", "Which, of three?", "Sure?")
@@ -146,9 +146,9 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks that when an answer is asked for
-// again, the call keeps the answers and values of Once that do not depend on it. They were asked
-// for or computed before the handler had read that answer.
+// TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks what a call keeps when it drops
+// an answer and asks for it again. It keeps the answers to questions that were asked before the
+// handler read the dropped answer. It also keeps the values that Once computed before that.
 func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -162,7 +162,7 @@ func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 			}
 			beside := ask(a, "Beside?")
 			which := s.which(a)
-			return read(func() *elicit.Answer[value] { return which }, func() *elicit.Answer[value] { return beside }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+			return readAll(func() *elicit.Answer[value] { return which }, func() *elicit.Answer[value] { return beside }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 		}
 		got := run(s)
 		counts := map[string]int{}
@@ -203,7 +203,7 @@ func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testin
 					if err := once(s, a, s.which(a)); err != nil {
 						return "", err
 					}
-					return read(func() *elicit.Answer[value] { return ask(a, "Sure?") })
+					return readAll(func() *elicit.Answer[value] { return ask(a, "Sure?") })
 				}
 				s.check(t, run(s), internal, "Which?", "Sure?")
 				if !strings.Contains(s.book.String(), onceCameAfter) {
@@ -312,7 +312,7 @@ func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) 
 		session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 		asked := round(t, session, "t", round(t, session, "t", nil, nil), answers("which", "x"))
 		// An earlier release may have recorded an answer that this release cannot read. The
-		// function reseal makes such a state.
+		// function reseal puts such an answer into the state.
 		params := &mcp.CallToolParams{Name: "t", InputResponses: answers("sure", "x"), RequestState: reseal(t, s, "t", asked.RequestState, func(state map[string]any) {
 			state["a"].(map[string]any)["which"].(map[string]any)["c"] = "not a form"
 		})}
@@ -332,9 +332,9 @@ func TestWhatCameAfterAnAnswerThatCanNoLongerBeReadDoesNotSurvive(t *testing.T) 
 	}
 }
 
-// TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten checks that a call fails if
-// nobody reads a refusal, even if the refusal was dropped because an earlier answer is asked for
-// again.
+// TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten checks a call that asks for an
+// answer again. This drops the later answers, and one of them is a refusal. The call must still
+// fail, because the handler does not read the refusal.
 func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Why?", actions: map[string]string{"Sure?": "decline"}}
@@ -344,7 +344,7 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 			}
 			sure := ask(a, "Sure?")
 			if s.words == "Which?" { // after the words have changed, the answer to "Sure?" is never read
-				return read(func() *elicit.Answer[value] { return ask(a, "Why?") }, func() *elicit.Answer[value] { return sure })
+				return readAll(func() *elicit.Answer[value] { return ask(a, "Why?") }, func() *elicit.Answer[value] { return sure })
 			}
 			return "deleted", nil
 		}
@@ -354,10 +354,11 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 	})
 }
 
-// TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler reads
-// an answer that is dropped later in the same round. The handler asks in another order than before:
-// first "amount", and then the other question, with new words. This drops the answer to "amount". A
-// client may choose the order, for example by its locale.
+// TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler reads an
+// answer that is dropped later in the same round. At first the handler asks "which", and then
+// "amount". In the last round it asks "amount" first, and then "which" with new words. The new
+// words drop both answers, because "amount" was asked after the answer to "which" was read. A
+// client may cause such a change of the order, for example by its locale.
 func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for _, once := range []bool{false, true} {
@@ -365,7 +366,7 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 			s.handler = func(a *elicit.Asker) (string, error) {
 				which, amount := func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "amount") }
 				if s.words == "Which?" {
-					return read(which, amount)
+					return readAll(which, amount)
 				}
 				v, err := amount().Value()
 				if err != nil {
@@ -389,18 +390,19 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 }
 
 // TestAnAnswerThatWasDroppedIsNotRead checks that the handler cannot read an answer after it was
-// dropped. The handler asks in another order than before: first "Sure?", and then the other question,
-// with new words. This drops the answer to "Sure?" from the state.
+// dropped. At first the handler asks "which", and then "Sure?". Later it asks "Sure?" first, and
+// then "which" with new words. The new words drop both answers, because "Sure?" was asked after the
+// answer to "which" was read.
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
-				return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+				return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 			}
 			sure := ask(a, "Sure?")
 			which := s.which(a)
-			return read(func() *elicit.Answer[value] { return sure }, func() *elicit.Answer[value] { return which })
+			return readAll(func() *elicit.Answer[value] { return sure }, func() *elicit.Answer[value] { return which })
 		}
 		got := run(s)
 		messages := s.messages()
@@ -412,11 +414,11 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
-				return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+				return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 			}
 			sure := ask(a, "Sure?")
 			s.which(a)
-			return read(func() *elicit.Answer[value] { return sure })
+			return readAll(func() *elicit.Answer[value] { return sure })
 		}
 		s.check(t, run(s), `{"done":"to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
 
@@ -425,9 +427,9 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
 			if s.words == "Which?" {
-				return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+				return readAll(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
 			}
-			_, err := read(func() *elicit.Answer[value] { return ask(a, "Sure?") }, func() *elicit.Answer[value] { return ask(a, "Really?") })
+			_, err := readAll(func() *elicit.Answer[value] { return ask(a, "Sure?") }, func() *elicit.Answer[value] { return ask(a, "Really?") })
 			_, whichErr := s.which(a).Value()
 			return "", errors.Join(err, whichErr)
 		}
@@ -460,8 +462,8 @@ func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T)
 type program struct {
 	steps  []step
 	words  map[string]int    // how often the words of each question changed
-	knew   map[string]string // what this run knew when it made each question
-	sent   map[string]string // what was known to the run that sent each question
+	knew   map[string]string // for each question of this run: what was known when the question was made
+	sent   map[string]string // for each answer: what was known when the answered question was made
 	faults []string          // one text for each answer or value that this run used wrongly
 }
 
@@ -521,9 +523,9 @@ func (p *program) handle(_ context.Context, a *elicit.Asker, _ args) (result, er
 }
 
 // TestWhatARunUsesGoesTogether runs random handlers, whose questions change and whose answers may
-// come late. If a run uses an answer, the run that sent the question must have read the same answers
-// before that question. If a run uses a value, the run that computed the value must have read the
-// same answers before.
+// come late. A run may use an answer to a question that an earlier run sent. Both runs must have
+// read the same answers before they made the question. A run may also use a value that Once
+// computed in an earlier run. Both runs must have read the same answers before they called Once.
 func TestWhatARunUsesGoesTogether(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(400) {

@@ -203,8 +203,9 @@ func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestAMisfitIsNotTakenForARefusalThatNobodyRead checks that an unread refusal is not a mistake if
-// another answer does not fit. In that case, the handler can read no answer at all.
+// TestAMisfitIsNotTakenForARefusalThatNobodyRead checks a call with a refusal and with another
+// answer that does not fit. The unread refusal must not count as a mistake of the handler, because
+// the handler can read no answer at all in such a call.
 func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

@@ -23,8 +23,8 @@ func twice(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// The function within returns an SDK handler, which passes the function ask to elicit.Within.
-func within(ask func(*elicit.Asker) error) mcp.ToolHandler {
+// withinHandler returns an SDK handler that passes the function ask to elicit.Within.
+func withinHandler(ask func(*elicit.Asker) error) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if pending, err := elicit.Within(ctx, req, ask); pending != nil || err != nil {
 			return pending.ToolResult(), err
@@ -56,8 +56,8 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		}
 	}
-	// The function direct asks in a handler of elicit, without Within.
-	direct := func(ask *elicit.Asker, act func()) error {
+	// askDirectly asks in a handler of elicit, without Within.
+	askDirectly := func(ask *elicit.Asker, act func()) error {
 		answer, err := elicit.Form[yes](ask, "confirm", "Are you sure?").Value()
 		if err == nil && answer.OK {
 			act()
@@ -88,7 +88,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return again(same)(ctx, req, act)
 		}),
 		"after a question of the handler itself": own(func(ctx context.Context, ask *elicit.Asker, req *mcp.CallToolRequest, act func()) (*mcp.CallToolResult, error) {
-			if err := direct(ask, act); err != nil {
+			if err := askDirectly(ask, act); err != nil {
 				return nil, err
 			}
 			return again(same)(ctx, req, act)
@@ -97,7 +97,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			result, err := requireYes(ctx, req, "confirm", "Are you sure?")
 			if result == nil && err == nil {
 				act()
-				err = direct(ask, act)
+				err = askDirectly(ask, act)
 			}
 			return result, err
 		}),
@@ -146,9 +146,9 @@ func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 		}, askedTwice},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := behind(t, twice)
+			s := serviceBehind(t, twice)
 			run := 0
-			s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, within(func(ask *elicit.Asker) error { return c.ask(ask, &run) }))
+			s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, withinHandler(func(ask *elicit.Asker) error { return c.ask(ask, &run) }))
 			got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision2026), &mcp.CallToolParams{Name: "t"}))
 			if got != internal || !strings.Contains(s.book.String(), c.log) {
 				t.Errorf("%s; the log: %s", got, s.book)
@@ -162,7 +162,7 @@ func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 // first of these runs.
 func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 	calls := 0
-	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+	s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "tools/call" {
 				if calls++; calls == 2 {
@@ -173,7 +173,7 @@ func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 		}
 	})
 	run := 0
-	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, within(func(ask *elicit.Asker) error {
+	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, withinHandler(func(ask *elicit.Asker) error {
 		confirm := elicit.Form[yes](ask, "confirm", "Delete?")
 		if _, err := elicit.Form[yes](ask, "other", "Other?").Value(); err != nil {
 			return err
@@ -195,7 +195,7 @@ func TestAReadOfARunThatWasDroppedDoesNotCount(t *testing.T) {
 // even if the handler has helpers that call Within. The two runs share nothing.
 func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
-		s := behind(t, twice)
+		s := serviceBehind(t, twice)
 		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "t"}, func(ctx context.Context, ask *elicit.Asker, _ args) (*mcp.CallToolResult, any, error) {
 			if _, err := elicit.Form[yes](ask, "first", "First?").Value(); err != nil {
 				return nil, nil, err

@@ -126,10 +126,13 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 // call fails, and the log tells the author why. A call also fails if it began on a
 // release of your server that kept another type under the key. One added or moved field
 // already makes it another type. So the value of a key is never computed twice, and never
-// read with something missing. There are two ways to change the type of a value without
-// failed calls. You can give the value another key: calls that began on the earlier
-// release then compute it under the new key. Or you can add only fields with omitzero:
-// in such calls, these fields are empty.
+// read with something missing. You can change the type of a value in two ways without
+// failed calls:
+//
+//   - Give the value another key. A call that began on the earlier release then computes
+//     the value under the new key.
+//   - Add only fields with omitzero. In a call that began on the earlier release, the new
+//     fields are empty.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if ask.over {
 		ask.recordMistake("a question was asked, or Once called," + insideWithin)

@@ -14,17 +14,21 @@ import (
 // this package. Any function that the handler calls may call Within. Pass a function that
 // asks questions and reads answers, as a handler of [AddTool] does. If Within returns a
 // *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
-// once. The handler runs again when the answers are there, so before Within, do nothing
-// that must not be done twice. The error of Within is the error that your function
-// returned, such as a *[RefusedError], or it says that the call cannot go on. Use Within
-// if a handler cannot be registered with AddTool, or if many handlers share one question.
+// once. The handler runs again when the answers are there. So the code before Within may
+// run more than once: do not delete or pay for anything there, for example. The error of
+// Within is the error that your function returned, such as a *[RefusedError], or it says
+// that the call cannot go on. Use Within if a handler cannot be registered with AddTool,
+// or if many handlers share one question.
 //
 // Ask questions, read answers and call [Once] only inside that function. After Within has
-// returned, you may still read an answer that has arrived. The call fails if you then
-// read a pending answer, ask a question, or call Once or NotYet. If Within returned a
-// *[Pending] and the handler returns another result, the call fails too. It also fails if
-// your function returned without having read a refusal, and the handler still returns a
-// result.
+// returned, you may still read an answer that has arrived. The client's call fails in
+// these cases:
+//
+//   - After Within has returned, the handler reads a pending answer, asks a question, or
+//     calls Once or NotYet.
+//   - Within returned a *[Pending], and the handler returns another result.
+//   - Your function returned without reading a refusal, and the handler still returns a
+//     result.
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys. Their values of [Once] must have different keys

@@ -17,9 +17,9 @@ import (
 
 var askRequest = mcpseal.Request{Method: "tools/call", Target: "ask"}
 
-// recorded returns a state that elicit wrote, with the recorded answer "forged" to the question
-// "a".
-func recorded(t *testing.T, s service, session *mcp.ClientSession) string {
+// recordedState returns a state that elicit wrote, with the recorded answer "forged" to the
+// question "a".
+func recordedState(t *testing.T, s service, session *mcp.ClientSession) string {
 	t.Helper()
 	token := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "forged")).RequestState
 	r, err := s.Boundary().Open(t.Context(), askRequest, token)
@@ -41,7 +41,7 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	forged := recorded(t, s, session)
+	forged := recordedState(t, s, session)
 
 	// The server "other" has a tool that sends the same question as elicit, with the forged state.
 	question := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "x")).InputRequests["b"]
@@ -98,7 +98,7 @@ func TestAStateThatWasReplacedIsRefused(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, server, reply(nil).options(true), revision2026)
-	state := recorded(t, service{Protected: protected}, session)
+	state := recordedState(t, service{Protected: protected}, session)
 	asked := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "1"))
 	forged = state
 	got := text(call(t, session, &mcp.CallToolParams{Name: "ask", RequestState: asked.RequestState, InputResponses: mcp.InputResponseMap{}}))
@@ -164,9 +164,8 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 	})
 }
 
-// The function unsealed returns the format for unsealed states of the tool "ask", with every claim
-// waived.
-func unsealed(t *testing.T) mcpseal.Accepted {
+// unsealedFormat returns the format for unsealed states of the tool "ask", with every claim waived.
+func unsealedFormat(t *testing.T) mcpseal.Accepted {
 	t.Helper()
 	format, err := compat.Plaintext([]string{"ask"}, time.Now().Add(time.Hour))
 	if err != nil {
@@ -177,7 +176,7 @@ func unsealed(t *testing.T) mcpseal.Accepted {
 }
 
 func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
-	plain, logger := unsealed(t), slog.New(slog.DiscardHandler)
+	plain, logger := unsealedFormat(t), slog.New(slog.DiscardHandler)
 	boundary, err := mcpseal.New(mcpseal.Config{
 		Format: plain.Format, Waive: plain.Waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(mcpseal.Ephemeral())}},
 		Audience: "test", Logger: logger,
@@ -199,11 +198,11 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 // call, so its answers do not count. This holds although the operator allows unsealed states for
 // the tool and waives the wording.
 func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
-	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealed(t)} })
+	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealedFormat(t)} })
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	forged := recorded(t, s, session)
+	forged := recordedState(t, s, session)
 	for _, answer := range []mcp.InputResponseMap{nil, answers("a", "x"), answers("b", "x")} {
 		if got := text(round(t, session, "ask", &mcp.CallToolResult{RequestState: forged}, answer), nil); got != "ASKS [a]" {
 			t.Errorf("a forged answer counts: %s", got)
@@ -219,7 +218,7 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, p.Server(), reply(nil).options(true), revision2026)
-	state := recorded(t, service{Protected: p}, session)
+	state := recordedState(t, service{Protected: p}, session)
 	send := func(state string) string {
 		t.Helper()
 		r, _ := p.Boundary().Open(t.Context(), askRequest, "")
@@ -252,8 +251,8 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	}
 }
 
-// TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample on a server that waives the
-// questions in tokens, and sends answers of other kinds. They must not count.
+// TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample, and sends answers of other
+// kinds. They must not count, even on a server whose tokens do not say what was asked.
 func TestARecordOfAnotherKindIsNoAnswer(t *testing.T) {
 	p := pythonService(t, mcpseal.ClaimWording)
 	elicit.AddTool(p, &mcp.Tool{Name: "roots"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {

@@ -19,25 +19,25 @@ func Tamper(m *Message) { m.Token = replaceAt(m.Token, len(m.Token)/2) }
 // server ignores such answers and asks its questions again. Use Strip as a [Change].
 func Strip(m *Message) { m.Token = "" }
 
-// By returns a Change that sends the message as another user. Use it to test that a
-// stolen token is rejected.
+// By changes the user of a message: it returns a [Change] that sends the message as another user.
+// Use it to test that a stolen token is rejected.
 func By(user string) Change { return func(m *Message) { m.User = user } }
 
-// To returns a Change that sends the message to another tool, prompt or resource, which
-// need not exist. Use it to test that a token works for one target only.
+// To changes the target of a message: it returns a [Change] that sends the message to another tool,
+// prompt or resource, which need not exist. Use it to test that a token works for one target only.
 func To(target string) Change { return func(m *Message) { m.Target = target } }
 
-// With returns a Change that sends the message with other arguments. Use it to test that
-// a token works for its own arguments only.
+// With changes the arguments of a message: it returns a [Change] that sends the message with other
+// arguments. Use it to test that a token works for its own arguments only.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
-// Attack sends the round's token as attackers would: with a changed character, with one
-// more or one less, as another user, as a caller without a name, for another target, for
-// another method, and with another argument (but not for a resource). It fails the test unless the server
-// rejects each of these messages. Then it sends the answers without a token, and fails
-// the test unless the server asks its questions again. Last it sends the genuine token,
-// and fails the test unless the server accepts it. So a server that rejects everything
-// fails the test too. Attack returns the round of the genuine token.
+// Attack sends the round's token as attackers would: with a changed character, with one more or one
+// less, as another user, as a caller without a name, for another target, for another method, and
+// with another argument (but not for a resource). It fails the test unless the server rejects each
+// of these messages. Then it sends the answers without a token, and fails the test unless the
+// server asks its questions again. Last it sends the genuine token, and fails the test unless the
+// server accepts it. So a server that rejects everything fails the test too. Attack returns the
+// round of the genuine token.
 //
 // The handler runs twice: for the answers without a token, and for the genuine token. If
 // the round's caller has no name, Attack does not send the token as another user.

@@ -161,15 +161,16 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		}
 	}
 	none := func(*mcpseal.Config) {}
-	// around returns a function that makes a protected server with a hole. In front of the boundary,
-	// middleware passes the params to tool. This function changes them so that an attack gets through.
-	around := func(tool func(*mcp.CallToolParamsRaw)) func(testing.TB) *mcp.Server {
+	// withHole returns a function that makes a protected server with a hole. Middleware in front of
+	// the boundary calls the function alter for each tool call. That function changes the params so
+	// that an attack gets through.
+	withHole := func(alter func(*mcp.CallToolParamsRaw)) func(testing.TB) *mcp.Server {
 		return func(t testing.TB) *mcp.Server {
 			server := protected(none, nil)(t)
 			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					if call, ok := req.(*mcp.CallToolRequest); ok {
-						tool(call.Params)
+						alter(call.Params)
 					}
 					return next(ctx, method, req)
 				}
@@ -187,14 +188,14 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "without a user", "do not make the server ask"}},
 		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
-		"trims": {around(func(p *mcp.CallToolParamsRaw) {
+		"trims": {withHole(func(p *mcp.CallToolParamsRaw) {
 			if size == 0 {
 				size = len(p.RequestState) // the first token that arrives is changed, but has the length of the genuine one
 			}
 			p.RequestState = p.RequestState[:min(size, len(p.RequestState))]
 		}), []string{"one more"}},
-		"arguments replaced": {around(func(p *mcp.CallToolParamsRaw) { p.Arguments = json.RawMessage(`{}`) }), []string{"another argument"}},
-		"name replaced":      {around(func(p *mcp.CallToolParamsRaw) { p.Name = "release" }), []string{"another target"}},
+		"arguments replaced": {withHole(func(p *mcp.CallToolParamsRaw) { p.Arguments = json.RawMessage(`{}`) }), []string{"another argument"}},
+		"name replaced":      {withHole(func(p *mcp.CallToolParamsRaw) { p.Name = "release" }), []string{"another target"}},
 		"rejects everything": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) {
 			calls++
 			return fmt.Sprint("user ", calls), nil

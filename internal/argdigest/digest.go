@@ -1,11 +1,11 @@
 // Package argdigest computes a digest of the JSON text of a request's arguments. Two texts
 // have the same digest if and only if they have the same value.
 //
-// White space, escapes and the spelling of a number do not change the digest. Nor does the
-// order of members, with one exception: it counts in an object in which a handler may take two
-// different names for the same name (see [jsonorder.Object.Alike]). Everything else changes the
-// digest. Numbers are compared by their exact decimal value, and are never converted to a float.
-// Strings are sequences of UTF-16 code units.
+// White space, escapes and the spelling of a number do not change the digest. The order of members
+// counts only in an object with two names that a handler may confuse, such as "a" and "A" (see
+// [jsonorder.Object.Alike]). Everything else changes the digest. Numbers are compared by their
+// exact decimal value, and are never converted to a float. Strings are sequences of UTF-16 code
+// units.
 //
 // Each value is written to a stream of bytes: first a tag for its type, then its length if
 // values of this type differ in length, then its content (see docs/token.md). The digest is

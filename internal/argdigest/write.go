@@ -18,7 +18,7 @@ const (
 	tagString = 's'
 	tagArray  = 'a'
 	tagObject = 'o'
-	tagAlike  = 'O' // an object with alike names, whose members are in the order of the text
+	tagAlike  = 'O' // an object whose members stay in the order of the text: see jsonorder.Object.Alike
 )
 
 // emptyObject is the stream that is hashed for {}.

@@ -17,8 +17,8 @@ type State struct {
 	State                      string
 	HasState                   bool
 
-	// Limits returns why the token would be refused at the given time, if flows have these
-	// limits. It returns "" if the token would be accepted.
+	// Limits checks only the dates and the round of the token. It returns the reason if the token
+	// would be refused at the given time with these limits, and "" otherwise.
 	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
 }
 
@@ -39,8 +39,8 @@ type Cursor struct {
 
 	// BoundTo returns why the cursor is not for the request b, or "" if it is.
 	BoundTo func(b Binding) (reason string, err error)
-	// InTime returns why the cursor would be refused at the given time because of its age.
-	// It returns "" if the cursor would not be refused.
+	// InTime checks only the dates of the cursor. It returns the reason if the cursor would be
+	// refused at the given time, and "" otherwise.
 	InTime func(at time.Time) (reason string)
 }
 

@@ -75,7 +75,7 @@ func compare(a, b reflect.Value) []string {
 		case t == timeType && !a.Interface().(time.Time).Equal(b.Interface().(time.Time)):
 			return []string{changed}
 		}
-		return besides(a, b)
+		return compareOutside(a, b)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -156,10 +156,10 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides takes a struct that embeds a type with its own JSON methods, and compares the fields
-// outside the embedded type. If the struct inherits the methods, they do not write these fields.
-// The arguments and the result are the same as in the function compare.
-func besides(a, b reflect.Value) []string {
+// compareOutside is for structs that embed a type with its own JSON methods. It compares the fields
+// outside the embedded type. If a struct inherits the methods of that type, they do not write these
+// fields. The arguments and the result are the same as in the function compare.
+func compareOutside(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hiddenField := false, ""
 	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
@@ -169,7 +169,7 @@ func besides(a, b reflect.Value) []string {
 			if field.Type.Kind() != reflect.Struct {
 				continue
 			}
-			if problem := besides(a.Field(i), b.Field(i)); problem != nil {
+			if problem := compareOutside(a.Field(i), b.Field(i)); problem != nil {
 				return append([]string{"." + field.Name}, problem...)
 			}
 		case !field.IsExported() || field.Tag.Get("json") == "-":
@@ -314,8 +314,8 @@ func inItsType(v reflect.Value) []string {
 	return nil
 }
 
-// keyText returns the JSON of a map key. The function compare compares keys by this JSON and
-// not with ==, because two keys, such as two times, may have the same JSON but not be equal.
+// keyText returns the JSON of a map key. Keys are compared by this JSON and not with ==, because
+// two keys, such as two times, may have the same JSON but not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
 		return key.String() // encoding/json does not call the methods of a string key when it writes one

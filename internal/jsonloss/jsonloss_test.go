@@ -242,8 +242,9 @@ type Limits struct {
 	Max    int
 }
 
-// TestWhatIsBesideAnEmbeddedTypeIsNotLost tries structs that embed a type with JSON methods.
-// Such a struct has these methods too, and they write none of its other fields.
+// TestWhatIsBesideAnEmbeddedTypeIsNotLost tries structs that embed a type with JSON methods. Such a
+// struct inherits these methods, and they write none of its other fields. The package must report
+// this loss.
 func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 	now := time.Now()
 	for name, value := range map[string]any{

@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// A piece is up to seven bytes of a name, with escapes resolved. It is stored in the upper
-// bytes of a uint64. The lowest byte is the number of bytes in the piece if the name ends
-// with this piece. If another piece follows, the lowest byte is the constant notLast. So
-// comparing pieces as numbers compares the names. Names are sorted piece by piece. So each
-// piece is read from the text only once, however often its name is compared.
+// A piece is up to seven bytes of a name, with escapes resolved. It is stored in the upper bytes of
+// a uint64. The lowest byte is the number of bytes in the piece if the name ends with this piece.
+// If another piece follows, the lowest byte has the value notLast. Names can be compared piece by
+// piece, as numbers. The method sortKeys reads one piece of each name, sorts the names by this
+// piece, and reads further pieces only of names that are still equal. So it reads each piece at
+// most once.
 const (
 	pieceSize = 7
 	notLast   = pieceSize + 1 // the lowest byte of a piece, if the name has another piece after it
@@ -22,10 +23,10 @@ const (
 
 func isLast(piece uint64) bool { return byte(piece) != notLast }
 
-// piece returns one piece of a name, and the position of the next piece. The parameter at is
-// the position in the text at which the piece starts. A piece always starts with a whole
-// character. If only some bytes of a character fit at the end of a piece, the next piece starts
-// with the whole character again. So a name has the same pieces with and without escapes.
+// piece reads one piece of a name, from a position in the text. It returns the piece, and the
+// position of the next piece. A piece always starts with a whole character. If only some bytes of a
+// character fit at the end of a piece, the next piece starts with the whole character again. So a
+// name has the same pieces with and without escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
 		v := binary.BigEndian.Uint64(r.text[at:])
@@ -70,10 +71,9 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	}
 }
 
-// key is a member of the object that is being sorted, with a piece of its name. The piece is
-// stored as two halves, high and low, so that a key takes 12 bytes and not 16. During the
-// sort, member.next is not an index: it holds the position in the text at which the following
-// piece of the name starts.
+// key is a member of the object that is being sorted, with a piece of its name. The piece is stored
+// as two halves, high and low, so that a key takes 12 bytes and not 16. During the sort,
+// member.next is not an index. It says where in the text the next piece of the name starts.
 type key struct {
 	high, low uint32
 	member    uint32 // the index of the member: see the type member

@@ -121,9 +121,8 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. If mustReread is true, the caller must read the value a
-// second time, from the start. The result refusal says why the text is refused; it is nil if
-// the text is accepted.
+// Check ends the first reading. If mustReread is true, the caller must read the value a second
+// time, from the start. If the text is refused, the second result says why; otherwise it is nil.
 func (r *Reader) Check() (mustReread bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
 		r.fail("text after the value")
@@ -392,7 +391,7 @@ func (r *Reader) endObject(o *Object) {
 	note := uint32(o.Len)
 	if o.mayBeAlike && !r.anyNames && r.hasAlike(o) {
 		if !o.inOrder && len(r.sort(o)) == 0 {
-			return // two names are equal, so the method sort has refused the text
+			return // two names are equal, so r.sort has refused the text
 		}
 		if !r.alikeNames {
 			r.fail("an object with two names that differ only in upper and lower case, or that are the same number")
@@ -429,7 +428,7 @@ func (r *Reader) endObject(o *Object) {
 	r.Buf = r.Buf[:start+copy(r.Buf[start:], r.Buf[sorted:])]
 }
 
-// less reports whether the name a comes before the name b.
+// less reports whether the first name comes before the second.
 func (r *Reader) less(a, b name) bool {
 	if a.form == literal && b.form == literal {
 		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {

@@ -189,7 +189,7 @@ func (s *scanner[T]) str() form {
 	return broken
 }
 
-// escape reads one escape, or the two escapes of a surrogate pair. It returns the constant
+// escape reads one escape, or the two escapes of a surrogate pair. It returns one of three forms:
 // broken if the escape is not valid, lone if it is half a surrogate pair, and escaped otherwise.
 func (s *scanner[T]) escape() form {
 	if s.pos+1 < len(s.text) {

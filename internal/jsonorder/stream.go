@@ -40,10 +40,9 @@ func (s *Stream) begin() {
 	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
 }
 
-// endFirst ends the first reading of the text. The parameter again says whether a second
-// reading follows.
-func (s *Stream) endFirst(again bool) {
-	if again {
+// endFirst ends the first reading of the text. If mustReread is true, a second reading follows.
+func (s *Stream) endFirst(mustReread bool) {
+	if mustReread {
 		s.most = max(s.most, len(s.Buf))
 		s.Buf, s.Lost, s.again = s.Buf[:0], false, true
 	}

@@ -135,10 +135,10 @@ func TestRepairNamesTheCommand(t *testing.T) {
 	}
 }
 
-// TestEndsOfSealingAreTheEarliest compares the results with the definition. Usually a key K stops
-// sealing when the next key N begins to seal. But a revoked key R may have begun to seal after K and
-// before N. If R was not revoked before N began, K stopped when R began. If there are several such
-// revoked keys, the first one counts.
+// TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation.
+// Usually a key stops sealing when its successor begins to seal. But a revoked key may have begun
+// to seal between the two. If it was not revoked before the successor began, the key stopped when
+// the revoked key began. The first such revoked key counts.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

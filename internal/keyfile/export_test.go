@@ -19,7 +19,7 @@ func WhileReading(f func()) (restore func()) {
 	return func() { readAll = io.ReadAll }
 }
 
-// EndsOfSealing returns when each key stops sealing. It leaves out the last key.
+// EndsOfSealing returns the times at which the keys stop sealing, without the last key.
 func EndsOfSealing(d *Document) (ends []time.Time) {
 	for _, end := range d.endsOfSealing(d.Schedule()) {
 		ends = append(ends, end.at)

@@ -117,9 +117,10 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing returns when each key of s stops sealing, and which key seals from then on. It
-// returns nothing for the last key. Usually a key K seals until the next key N of s begins. But s
-// does not contain revoked keys, and a revoked key R may have begun to seal between K and N:
+// endsOfSealing returns the time at which each key of s stops sealing, and the key that seals from
+// then on. It returns nothing for the last key. Usually a key K seals until the next key N of s
+// begins. But s does not contain revoked keys, and a revoked key R may have begun to seal between K
+// and N:
 //   - If R was not yet revoked when N began, then K stopped when R began. The result for K
 //     names R.
 //   - If R was revoked before N began, then K sealed again until N began. The result for K

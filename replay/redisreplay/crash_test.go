@@ -138,8 +138,8 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	r.check(t)
 }
 
-// TestNothingOpensTwiceAcrossAPause pauses the server while tokens are used. The pause is
-// longer than a use waits for its answer.
+// TestNothingOpensTwiceAcrossAPause pauses the server while tokens are used. The pause is longer
+// than the ReplayTimeout of the boundaries.
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
 	s := startServer(t)
 	r := newRush(t, s, 2000)

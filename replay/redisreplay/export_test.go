@@ -32,14 +32,14 @@ func (s *Store) Look(ctx context.Context) error {
 	return nil
 }
 
-// Backdate returns the text of an epoch with its date changed to made. The new date may also
-// be later than the old one.
-func Backdate(text string, made time.Time) string {
+// Backdate returns the text of an epoch with a new date. This date may also be later than the old
+// one.
+func Backdate(text string, date time.Time) string {
 	e, ok := parseEpoch(text)
 	if !ok {
 		panic("not an epoch: " + text)
 	}
-	e.made = made
+	e.made = date
 	return e.String()
 }
 

@@ -31,7 +31,7 @@ const (
 // ways has all ways in which a Redis can forget used tokens, in the order of the table.
 var ways = []struct {
 	name  string
-	left  string // the used tokens that work again in spite of the epoch: one of the two constants above
+	left  string // which used tokens work again in spite of the epoch; one of the two constants above
 	some  bool   // true if some tokens always work again without the epoch, on any machine
 	setUp func(*testing.T) scene
 }{
@@ -53,13 +53,13 @@ var ways = []struct {
 
 // scene is a Redis, and a way to make it forget.
 type scene struct {
-	client func(*testing.T) redis.UniversalClient
-	wait   bool   // true if each use waits until a replica has it
-	halts  bool   // true if no new store can start after the call of forget
-	window bool   // true if used tokens work for up to a second after the call of forget
-	lags   bool   // true if only the uses after the call of before are lost; the test then uses tokens for longer
-	before func() // called while tokens are used, if it is not nil
-	forget func() // makes Redis forget; called after the last use
+	client  func(*testing.T) redis.UniversalClient
+	wait    bool   // true if each use waits until a replica has it
+	halts   bool   // true if no new store can start after scene.forget was called
+	window  bool   // true if used tokens work for up to a second after scene.forget was called
+	lags    bool   // true if Redis loses only the uses after scene.prepare was called; if true, the test uses tokens for longer
+	prepare func() // called while tokens are used, if it is not nil
+	forget  func() // makes Redis forget; called after the last use
 }
 
 // TestWhatRedisForgetsIsRefused prints the table of the operations page. It uses each
@@ -155,7 +155,7 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	ctx := context.Background()
 	p := newPair(t, s.client(t))
 
-	// 1. Use tokens, also while s.before runs.
+	// 1. Use tokens, also while s.prepare runs.
 	const workers = 8
 	var mu sync.Mutex
 	var spent []mcpseal.Use
@@ -195,8 +195,8 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 		})
 	}
 	time.Sleep(load)
-	if s.before != nil {
-		s.before()
+	if s.prepare != nil {
+		s.prepare()
 	}
 	if s.lags {
 		time.Sleep(load / 2)
@@ -318,7 +318,7 @@ func powerLoss(t *testing.T) scene {
 	return scene{
 		client: s.clients,
 		lags:   true,
-		before: func() {
+		prepare: func() {
 			files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
 			if err != nil || len(files) != 1 {
 				t.Fatalf("files %q, %v", files, err)
@@ -439,7 +439,7 @@ func promote(behind time.Duration, wait bool, args ...string) func(*testing.T) s
 					}
 				})
 			},
-			before: link.hold,
+			prepare: link.hold,
 			forget: func() {
 				master.kill()
 				replica.admin(t, "replicaof", "no", "one")
@@ -479,7 +479,7 @@ func sentinel(t *testing.T) scene {
 			t.Cleanup(func() { client.Close() })
 			return client
 		},
-		before: link.hold,
+		prepare: link.hold,
 		forget: func() {
 			master.kill()
 			link.cut()
@@ -535,7 +535,7 @@ func clusterFailover(t *testing.T) scene {
 			return client
 		},
 		lags: true,
-		before: func() {
+		prepare: func() {
 			// Without the default user, the replica cannot connect again.
 			as := nodes[0].client(t, func(o *redis.Options) { o.Username, o.Password = "tester", "secret" })
 			if err := as.Do(ctx, "acl", "setuser", "default", "off").Err(); err != nil {

@@ -41,7 +41,7 @@ func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 	nodes[1].admin(t, "cluster", "setslot", slot, "importing", fromID)
 	nodes[0].admin(t, "cluster", "setslot", slot, "migrating", toID)
 	spend(earlier, false)
-	spend(later, true) // the node to which the slot moves records this use
+	spend(later, true) // the new node of the slot records this use
 	spend(later, false)
 	if from.Exists(ctx, key(later)).Val() != 0 {
 		t.Error("the use did not go to the new node: the test shows nothing")

@@ -70,7 +70,8 @@ def act(done: str, env: str, build: int, responses, state) -> str | InputRequire
         return ask(env, build)
     if answer.action != "accept" or (answer.content or {}).get("ok") is not True:
         return NOTHING
-    # Without a state the argument counts: the SDK's page looks at the answer alone.
+    # If there is no state, env stays the argument of the call. Like the example on the SDK's page,
+    # this handler looks only at the answer.
     if state is not None:
         env = json.loads(state)["env"]  # the handler believes what came back
     return f"{done} {env} build {build}"
@@ -126,7 +127,7 @@ def lowlevel() -> Server:
     tools += [Tool(name=name, input_schema={"type": "object"}) for name in ("history", "owners", "regions", "status", "versions")]
 
     async def list_tools(ctx, params) -> ListToolsResult:
-        # The SDK's page on pagination shows an offset for a cursor, written as it is.
+        # As on the SDK's page "Pagination", the cursor is an offset in plain text.
         start = int(params.cursor) if params is not None and params.cursor is not None else 0
         end = start + 3
         return ListToolsResult(tools=tools[start:end], next_cursor=str(end) if end < len(tools) else None)

@@ -138,8 +138,8 @@ func TestAFaultIsFound(t *testing.T) {
 			return nil
 		}}},
 	} {
-		// The function run first records a few honest calls. If one of them fails, there is no
-		// attack, and the error that run returns must show the fault.
+		// Before the attack, run makes a few honest calls. If one of them fails, run returns an
+		// error, and makes no attack. This error must show the fault.
 		r, err := run(t.Context(), c.faults.target(), 400, 1)
 		kept = nil
 		found := ""

@@ -52,9 +52,9 @@ func hasDefaults(schema *jsonschema.Schema) bool {
 	return false
 }
 
-// applied identifies one check by [references.checkApplied], so that no check is made
+// appliedCheck identifies one check that [references.checkApplied] makes, so that no check is made
 // twice. The fields have the same meaning as the parameters of checkApplied.
-type applied struct {
+type appliedCheck struct {
 	schema                 *jsonschema.Schema
 	isFilled, mayBeMissing bool
 }
@@ -64,8 +64,8 @@ type applied struct {
 // $ref was followed. If isFilled is true, fill adds the defaults of the schema's
 // properties. If mayBeMissing is true, the schema's value may be missing even after a
 // call of fill.
-func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFilled, mayBeMissing bool, seen map[applied]bool) error {
-	this := applied{schema, isFilled, mayBeMissing}
+func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFilled, mayBeMissing bool, seen map[appliedCheck]bool) error {
+	this := appliedCheck{schema, isFilled, mayBeMissing}
 	if seen[this] {
 		return nil
 	}
@@ -130,9 +130,9 @@ func (a *Reader[In]) checkDefaults() error {
 	return nil
 }
 
-// eachFilled calls the function visit for every value that the function fill may add.
-// It passes a JSON pointer to the value's schema, that schema, the value, and the Go type
-// that gets the value. The type is nil if no Go type gets the value.
+// eachFilled calls the function visit for every value that the function fill may add. It passes
+// four arguments: a JSON pointer that tells where the value's schema is, this schema, the value,
+// and the Go type that gets the value. The type is nil if no Go type gets the value.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {

@@ -96,7 +96,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	for _, s := range all {
 		addNamesOf(&a.known, s, named)
 	}
-	if err := refs.checkApplied(schema, "", true, true, map[applied]bool{}); err != nil {
+	if err := refs.checkApplied(schema, "", true, true, map[appliedCheck]bool{}); err != nil {
 		return nil, err
 	}
 	return a, a.checkDefaults()

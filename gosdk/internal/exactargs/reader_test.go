@@ -369,34 +369,34 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether two values are equal. The objects in the parameter given may have more
-// members than those in the parameter got.
-func agree(got, given any) bool {
-	switch g := got.(type) {
+// agree reports whether two values are equal, except that an object in whole may have more members
+// than the same object in part.
+func agree(part, whole any) bool {
+	switch p := part.(type) {
 	case *big.Rat:
-		other, ok := given.(*big.Rat)
-		return ok && g.Cmp(other) == 0
+		other, ok := whole.(*big.Rat)
+		return ok && p.Cmp(other) == 0
 	case []any:
-		other, ok := given.([]any)
-		if !ok || len(g) != len(other) {
+		other, ok := whole.([]any)
+		if !ok || len(p) != len(other) {
 			return false
 		}
-		for i := range g {
-			if !agree(g[i], other[i]) {
+		for i := range p {
+			if !agree(p[i], other[i]) {
 				return false
 			}
 		}
 		return true
 	case map[string]any:
-		other, ok := given.(map[string]any)
-		for name, member := range g {
+		other, ok := whole.(map[string]any)
+		for name, member := range p {
 			if inside, has := other[name]; !has || !agree(member, inside) {
 				return false
 			}
 		}
 		return ok
 	}
-	return reflect.DeepEqual(got, given)
+	return reflect.DeepEqual(part, whole)
 }
 
 func isField(name string) bool {

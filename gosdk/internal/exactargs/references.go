@@ -16,8 +16,8 @@ type references struct {
 	fragments map[*jsonschema.Schema]string
 }
 
-// newReferences returns the references of a schema. It returns an error for a $ref that
-// it cannot resolve as the schema library does.
+// newReferences returns the references of a schema. For each $ref, it finds the same schema as the
+// schema library does, or it returns an error.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {

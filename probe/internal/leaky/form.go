@@ -82,7 +82,7 @@ func (s *Server) readState(c *call, text string) (rec record, reason string) {
 		fields, _ := url.ParseQuery(text)
 		rec := c.run.trusted()
 		for name := range fields {
-			rec.set(name, fields.Get(name))
+			rec.setField(name, fields.Get(name))
 		}
 		return rec, ""
 	case s.hole("base64-json"):
@@ -96,15 +96,15 @@ func (s *Server) readState(c *call, text string) (rec record, reason string) {
 		}
 		rec := c.run.trusted()
 		for _, m := range fields.members {
-			rec.set(m.name, m.text)
+			rec.setField(m.name, m.text)
 		}
 		return rec, ""
 	}
 	return s.unseal(text, "state")
 }
 
-// set stores in the record one field of a state that is not sealed.
-func (rec *record) set(name, text string) {
+// setField stores a field in the record. The field comes from a state that is not sealed.
+func (rec *record) setField(name, text string) {
 	if name == "step" {
 		step, _ := strconv.Atoi(text)
 		rec.Round = step - 1

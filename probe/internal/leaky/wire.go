@@ -151,23 +151,23 @@ func (v value) hasNull() bool {
 		slices.ContainsFunc(v.members, func(m member) bool { return m.hasNull() })
 }
 
-// canonical returns a text for v that does not depend on spaces, escapes or the order of members. It
-// converts the text of each JSON number with the function that the caller passes as number. If several members have the same
+// canonical returns a text for v that does not depend on spaces, escapes or the order of members.
+// It converts the text of each JSON number with convertNumber. If several members have the same
 // name, the returned text has only the first.
-func (v value) canonical(number func(string) string) string {
+func (v value) canonical(convertNumber func(string) string) string {
 	var b strings.Builder
-	v.write(&b, number)
+	v.write(&b, convertNumber)
 	return b.String()
 }
 
 func exact(number string) string { return number }
 
-func (v value) write(b *strings.Builder, number func(string) string) {
+func (v value) write(b *strings.Builder, convertNumber func(string) string) {
 	switch v.kind {
 	case 's':
 		b.WriteString(strconv.Quote(v.text))
 	case '0':
-		b.WriteString(number(v.text))
+		b.WriteString(convertNumber(v.text))
 	case 'b':
 		b.WriteString(v.text)
 	case 'n':
@@ -175,7 +175,7 @@ func (v value) write(b *strings.Builder, number func(string) string) {
 	case '[':
 		b.WriteByte('[')
 		for _, item := range v.items {
-			item.write(b, number)
+			item.write(b, convertNumber)
 			b.WriteByte(',')
 		}
 		b.WriteByte(']')
@@ -188,7 +188,7 @@ func (v value) write(b *strings.Builder, number func(string) string) {
 				continue
 			}
 			b.WriteString(strconv.Quote(m.name) + ":")
-			m.write(b, number)
+			m.write(b, convertNumber)
 			b.WriteByte(',')
 		}
 		b.WriteByte('}')

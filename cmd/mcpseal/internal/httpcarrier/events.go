@@ -103,8 +103,9 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			// The CR and the LF end two lines: between these lines was a comment line, which has
-			// already been sent. But CR LF would count as one line end, so change the CR into an LF.
+			// The CR ends a line, and the LF is an empty line. A comment line was between them, and
+			// has already been sent. Now CR LF would count as one line end. So change the CR into
+			// an LF.
 			e.event[last] = '\n'
 		}
 		e.event = append(e.event, chunk[:n]...)

@@ -183,8 +183,9 @@ func TestTwoSubjectsAreTwoUsers(t *testing.T) {
 	}
 }
 
-// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that different pairs of issuer and subject name
-// different users. Some pairs here give the same text when the subject is appended to the issuer.
+// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that each pair of issuer and subject is a
+// different user. Some pairs in this test give the same text if you append the subject to the
+// issuer.
 func TestNoPairOfIssuerAndSubjectNamesAnotherUser(t *testing.T) {
 	p := identitytest.Start()
 	defer p.Close()

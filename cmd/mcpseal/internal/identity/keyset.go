@@ -117,7 +117,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	if !s.fresh(refreshAfter) {
 		flight = s.start()
 	}
-	// If the last fetch failed and the old keys may still be used, do not wait for this fetch.
+	// After a failed fetch, do not wait for the next fetch while the old keys may still be used.
 	if flight != nil && (s.failures == 0 && !s.fresh(trustFor) || !s.fresh(keepAtMost)) {
 		s.mu.Unlock()
 		awaitFetch(ctx, flight)

@@ -26,7 +26,9 @@ func FuzzLines(f *testing.F) {
 		var out bytes.Buffer
 		s := &session{proxy: p, caller: mcpseal.User("alice"), client: newLineWriter(&out), server: newLineWriter(stdin), log: io.Discard}
 
-		lists := map[string]bool{} // maps the likeness of an id to true if all requests with that likeness were for lists
+		// Requests have the same key if a server could confuse their ids. The value is true if each of
+		// these requests asked for a list.
+		lists := map[string]bool{}
 		go func() {
 			defer output.Close()
 			answers := bytes.SplitAfter(bytes.ReplaceAll(fromServer, []byte("#"), []byte(canary)), []byte("\n"))

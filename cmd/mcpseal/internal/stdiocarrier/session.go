@@ -193,8 +193,8 @@ func anyHead(line []byte) (id string, hasMethod bool) {
 	return string(message.ID), message.Method != nil
 }
 
-// cancelledID returns the JSON text of the id of the request that a notification cancels. It
-// returns "" if there is none.
+// cancelledID reads a notification that cancels a request. It returns the id of that request as
+// JSON text, or "" if there is no id.
 func cancelledID(line []byte) string {
 	var notification struct {
 		Params struct {
