@@ -33,7 +33,7 @@ var figures = []figure{
 	{"The middleware takes about # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
 	{"For a call that never asks, the middleware makes # allocation", adapterTitle, "the middleware, a call that never asks", "allocations"},
 	{"a call that never asks makes # allocations more with `mcpgo` than with empty middleware", mcpgoSilence, "protected", "allocations"},
-	{"A call that asks and its retry together make # allocations more than with empty middleware", mcpgoAsking, "protected", "allocations"},
+	{"A call that asks a question makes # allocations more, its retry included", mcpgoAsking, "protected", "allocations"},
 }
 
 // tableFigures says which row of the benchmark each column of the table in docs/speed.md shows.

@@ -201,7 +201,7 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 			return addName(name, err)
 		}
 		if target.MapIndex(key).IsValid() {
-			return addName(name, fmt.Errorf("another name is the same %s", t.Key()))
+			return addName(name, fmt.Errorf("another key is the same %s", t.Key()))
 		}
 		element := reflect.New(t.Elem()).Elem()
 		if err := g.put(members[name], element); err != nil {

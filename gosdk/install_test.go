@@ -56,7 +56,7 @@ func TestWhatIsSaidOnceIsSaidOnceForAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, said := range []string{"answers that were not asked for", "check its spelling"} {
+	for _, said := range []string{"answers to questions that nobody asked", "check its spelling"} {
 		if n := strings.Count(b.String(), said); n != 1 {
 			t.Errorf("%q is said %d times:\n%s", said, n, b)
 		}

@@ -172,7 +172,7 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 	}
 	if isPending(ctx, failure) {
 		return p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
-			"return it in the function that is passed to elicit.Within, and return the result of the Pending")
+			"return this error from the function that is passed to elicit.Within, and from the handler the result of the Pending")
 	}
 	if why := ctx.Lacks(); failure == nil && why != "" {
 		return p.refuse(ctx, c.method, why+", and the handler went on after elicit.Within failed: return the error of elicit.Within")

@@ -76,11 +76,11 @@ func (c *caller) tokenUser(ctx context.Context) (string, error) {
 const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
-	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
+	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: make it name the same users as Options.Principal")
 	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: make both return the same name for a user")
 	errOpener    = mcpseal.PlainError("the access token belongs to the user who opened the connection, and another user may have sent this request: set Options.Principal")
 	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
-	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
+	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set a string, or set Options.Principal")
 )
 
 // TokenUser returns the name of an access token's user: the user id with the
@@ -166,14 +166,14 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	problem := ""
 	switch {
 	case !ofHandler && c.onSession && (ofCalls || c.token.issuer.present || c.token.client.present):
-		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and users who share an id " +
+		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and users with the same UserID " +
 			"can answer for each other: serve it with gosdk.Handler"
 	case ofHandler && ofCalls && !mark.named:
 		problem = "Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to " +
-			"the access token's user or to nobody, and users who share an id can answer for each other: set HandlerOptions.Principal too"
+			"the access token's user or to nobody, and users with the same UserID can answer for each other: set HandlerOptions.Principal too"
 	case ofHandler && !ofCalls && mark.named:
 		problem = "HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to " +
-			"the access token's user or to nobody, and users who share an id can use each other's: set Options.Principal too"
+			"the access token's user or to nobody, and users with the same UserID can use each other's: set Options.Principal too"
 	}
 	if problem == "" {
 		return

@@ -195,7 +195,7 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p.unlisted.Expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
-		p.logger().Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
+		p.logger().Warn("gosdk: this tool gets answers to questions that nobody asked, on its first call", "tool", tool)
 	}
 	return p
 }

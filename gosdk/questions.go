@@ -24,7 +24,7 @@ import (
 func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffer []mcpseal.Question) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
-		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone, "+
+		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must not change the questions and the state of elicit, "+
 			"and a handler that has asked with elicit must not ask by hand in the same call")
 	}
 	wording, ok := passing.Wording(a.state)

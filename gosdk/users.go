@@ -173,7 +173,7 @@ func bearerToken(header http.Header) (string, error) {
 // principal_failed. None of them repeats the header.
 const (
 	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
-	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so it does not tell who sent it: serve with gosdk.Handler, or set another Options.Principal")
+	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so nothing tells who sent the request: serve with gosdk.Handler, or set another Options.Principal")
 	errTwoHeaders = mcpseal.PlainError("the request has more than one Authorization header")
 	errNoBearer   = mcpseal.PlainError("the Authorization header is not Bearer and one token")
 	errLongToken  = mcpseal.PlainError("the token in the Authorization header is longer than 16 KiB")

@@ -45,7 +45,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 		"ours, without a principal": {named: true, says: "set HandlerOptions.Principal too", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger()})
 		}},
-		"ours, with one that names nobody": {named: true, refuses: true, says: "have it name the same users", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+		"ours, with one that names nobody": {named: true, refuses: true, says: "make it name the same users as Options.Principal", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Usr"), nil }})
 		}},
 		"ours, with a coarser one": {named: true, refuses: true, says: "make both return the same name for a user", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {

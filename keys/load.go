@@ -89,7 +89,7 @@ func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	for id := range keys {
 		if _, ok := f.revoked[id]; ok {
 			return fmt.Errorf("key %s was revoked in a file before this one: copy the newest file here, "+
-				"or revoke the key here too; a restart with this file would let it open tokens again", id)
+				"or revoke the key here too; with this file, a restart would let the key open tokens again", id)
 		}
 	}
 	p := f.current.Load()

@@ -511,7 +511,7 @@ func TestAPagedToolRefusesFormsThatDisagree(t *testing.T) {
 			first, r := page(as(t.Context(), "alice"), t, srv, `{"id":7}`)
 			if !strings.HasPrefix(how, "both") && how != "decoded, and raw removed" {
 				isInternal(t, r)
-				has(t, l, "of a call of a paged tool disagree")
+				has(t, l, "a paged tool got a call whose Params.Arguments and Params.RawArguments disagree")
 				return
 			}
 			next, again := page(as(t.Context(), "alice"), t, srv, `{"id":7,"cursor":`+quote(first.NextCursor)+`}`)

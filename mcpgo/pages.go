@@ -251,7 +251,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
 }
 
-const disagree = "Params.Arguments and Params.RawArguments of a call of a paged tool disagree: a hook, middleware or handler that changes one of them " +
+const disagree = "a paged tool got a call whose Params.Arguments and Params.RawArguments disagree: a hook, middleware or handler that changes one of them " +
 	"must change the other in the same way, or remove RawArguments"
 
 // agree reports whether a text is the JSON of a value. An empty text means the same as {}.

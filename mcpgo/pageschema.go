@@ -154,7 +154,7 @@ func (n *schemaNames) addItems(list any) {
 	}
 }
 
-// addOwn adds the names that stand in one object of a schema, but not those deeper down.
+// addOwn adds the names in one object of a schema, without those in its parts.
 func (n *schemaNames) addOwn(schema map[string]any) {
 	n.addItems(schema["required"])
 	for _, rule := range []string{"properties", "dependentRequired", "dependentSchemas", "dependencies"} {

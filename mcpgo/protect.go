@@ -119,7 +119,7 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p.options.Unsolicited = slices.Clone(p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
-		p.logger().Warn("mcpgo: answers that were not asked for reach this tool on its first call", "tool", tool)
+		p.logger().Warn("mcpgo: this tool gets answers to questions that nobody asked, on its first call", "tool", tool)
 	}
 	return p
 }

@@ -572,7 +572,7 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 		return srv.GetTool("search").Handler(ctx, req)
 	})
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"report","arguments":{"limit":2}`))
-	has(t, l, "of a call of a paged tool disagree")
+	has(t, l, "a paged tool got a call whose Params.Arguments and Params.RawArguments disagree")
 }
 
 // TestMiddlewareThatDropsItsContextIsNamed uses outer middleware. The middleware passes on a new

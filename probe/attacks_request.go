@@ -80,7 +80,7 @@ var requestAttacks = []Attack{
 		AtMost: 60, Honest: 2, needs: needState, unsolicited: true, try: otherSpellings,
 	},
 	{
-		ID: "other-methods", Title: "A changed state on a method that carries none", Severity: Medium, Section: supported,
+		ID: "other-methods", Title: "A changed state on a method that has no states", Severity: Medium, Section: supported,
 		Means:  "The server runs a tool without the check, because the method is another one.",
 		Fix:    "Decide by the method alone what is run, and check the state there.",
 		AtMost: 30, Honest: 2, needs: needState, try: otherMethods,

@@ -59,7 +59,7 @@ func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	case m.result != nil && m.result.Raw[0] == '{':
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
-			return p.drop(ctx, "an answer that belongs to no request, and either has a state or a cursor or means different things to two parsers")
+			return p.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
 	case m.params != nil && carriesState(m.params.Raw):
 		return p.drop(ctx, "a state in a message that must not have one")

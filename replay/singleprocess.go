@@ -55,7 +55,7 @@ var (
 )
 
 const (
-	errTooOld = plain.Error("the token is older than the store of used tokens, which cannot know whether it was used: " +
+	errTooOld = plain.Error("the token is older than the store of used tokens, and the store cannot know whether this token was used: " +
 		"the user starts over; normal just after a start, or after the clock was set")
 	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")

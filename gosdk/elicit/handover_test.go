@@ -181,7 +181,7 @@ func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
 		}}, version)
 		call(t, session, &mcp.CallToolParams{Name: "batch"})
-		if got := strings.Join(bought, ", "); strings.Contains(got, "car for 1") || version == revision2026 && (got != "" || !strings.Contains(b.String(), "a request other than")) {
+		if got := strings.Join(bought, ", "); strings.Contains(got, "car for 1") || version == revision2026 && (got != "" || !strings.Contains(b.String(), "is not the one that arrived with the answers")) {
 			t.Errorf("bought %s\n%s", got, b)
 		}
 		bought = nil // now the client calls "buy" itself, and the middleware lets the call through

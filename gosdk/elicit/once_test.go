@@ -157,7 +157,7 @@ func afterARelease(t *testing.T, name string, before, after func(*elicit.Asker, 
 	if got != want || computed != 1 {
 		t.Errorf("%s: %s, computed %d times", name, got, computed)
 	}
-	if told := strings.Contains(s.book.String(), "was written by another release"); told != (want == internal) {
+	if told := strings.Contains(s.book.String(), "comes from another release"); told != (want == internal) {
 		t.Errorf("%s: the log: %s", name, s.book)
 	}
 }

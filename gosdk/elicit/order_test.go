@@ -541,7 +541,7 @@ func TestWhatARunUsesGoesTogether(t *testing.T) {
 				t.Fatalf("seed %d, %v: %s", seed, p.steps, p.faults)
 			}
 			if err != nil || got.RequestState == "" {
-				if outcome = text(got, err); outcome == internal && strings.Contains(s.book.String(), " after its answer was read, and does not compute it twice") {
+				if outcome = text(got, err); outcome == internal && strings.Contains(s.book.String(), " after its answer was read, and computes no value twice") {
 					outcome = "a value came after"
 				}
 				break

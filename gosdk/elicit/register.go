@@ -158,7 +158,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		read: make(map[string]bool),
 	}
 	if lent {
-		a.recordMistake("the handler got a request other than the one that arrived with the answers: " +
+		a.recordMistake("the request of the handler is not the one that arrived with the answers: " +
 			"a tool that calls other tools must not pass its context to them, and inner middleware that changes the arguments must change them in place, " +
 			"not on a copy of the request")
 	}
