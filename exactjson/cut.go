@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Cut removes the member with this name from the text of a JSON object. The member's value
-// must be a string. Cut returns the rest of the text, and the string, which is "" if the
-// member is missing or null. If the text is not an object, Cut returns it unchanged. Use
-// Cut to take the cursor out of a tool's arguments before you use them: the schema has no
-// rules for the cursor, a length limit does not count it, and the next cursor is not bound
-// to it.
+// Cut removes the member with this name from the text of a JSON object. The member's value must be
+// a string. Cut returns the rest of the text, and the string, which is "" if the member is missing
+// or null. If the text is not an object, Cut returns it unchanged. Use Cut to take the cursor out
+// of a tool's arguments. Do this before you check them against the schema, check their length, or
+// bind the next cursor to them: the cursor counts in none of these.
 //
 // Cut builds no Go value from the rest, so you can check the length of the rest before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
@@ -49,8 +48,8 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 		if text[start] != ',' && decoder.More() {
 			end = decoder.InputOffset() + 1 // also remove the comma after the first member
 		}
-		// Refuse a name with U+FFFD. Half a surrogate pair is also decoded as U+FFFD, so the
-		// text may have a different name.
+		// Refuse the text if the given name has U+FFFD. The decoder also turns half a surrogate
+		// pair into U+FFFD, so the name in the text may differ from the given name.
 		if value != nil || strings.ContainsRune(name, utf8.RuneError) || !utf8.Valid(raw) {
 			return nil, "", ErrMalformed
 		}

@@ -44,7 +44,7 @@ func Example() {
 	// Output:
 	// {Account:9007199254740993 Status:open} after "mc1.x", bound to {"account":9007199254740993,"status":"open"}
 	// <nil>
-	// not a text with one meaning: a name differs from another only in upper and lower case
+	// not a text with one meaning: a name differs from another one, here or in the schema, only in upper and lower case
 }
 
 func ExampleRead() {

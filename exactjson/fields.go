@@ -35,7 +35,7 @@ func Fields(t reflect.Type) map[string]Field {
 
 // In finds the field f in the struct v, and returns it. It allocates the embedded structs that
 // contain the field. It fails if one of them is embedded by pointer and has an unexported type;
-// [Put] fails in the same case. Call In to read or fill the field that belongs to a member.
+// [Put] fails in the same case. Use this method to read or fill the field that belongs to a member.
 func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {

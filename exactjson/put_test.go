@@ -225,7 +225,7 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether everything in got is also in given, with the same values.
+// agree reports whether two values are equal. Objects in the second value may have further members.
 func agree(got, given any) bool {
 	switch g := got.(type) {
 	case *big.Rat:

@@ -19,7 +19,7 @@ var (
 	// the JSON-RPC error code -32602. The error's text is for the log, and quotes nothing
 	// from the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
-	errCase      = fmt.Errorf("%w: a name differs from another only in upper and lower case", ErrMalformed)
+	errCase      = fmt.Errorf("%w: a name differs from another one, here or in the schema, only in upper and lower case", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number must fit 64 bits, and a number with a fraction must keep one as a double")
 )

@@ -7,7 +7,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// The two allocations are the mark in the context of the call, and the filter of tools.
+// One allocation is for the context that marks the call as checked. The other one is for the tool
+// filter that Protect adds.
 func TestACallThatNeverAsksPaysTwoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates too")
@@ -22,7 +23,7 @@ func TestACallThatNeverAsksPaysTwoAllocations(t *testing.T) {
 	} {
 		call := json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`)
 		base := testing.AllocsPerRun(500, func() { empty.HandleMessage(alice, call) })
-		if got := testing.AllocsPerRun(500, func() { ours.HandleMessage(alice, call) }); got > base+3 { // the mark, the filter, and one allocation that any middleware needs
+		if got := testing.AllocsPerRun(500, func() { ours.HandleMessage(alice, call) }); got > base+3 { // the marked context, the tool filter, and one allocation that any middleware needs
 			t.Errorf("%s: %v allocations, %v with an empty middleware", name, got, base+1)
 		}
 	}

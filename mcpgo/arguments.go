@@ -31,8 +31,8 @@ import (
 // boundText returns the text that the token of a call is bound to. If nobody has changed the
 // arguments that the client sent, this is RawArguments. Otherwise it is a JSON array with three
 // elements: what the client sent, RawArguments, and Arguments. A client that breaks the protocol
-// may send an array too. Then wrapArray changes the text, so that it never equals an array of
-// three that boundText made. No token can be bound to a text that is longer than the limit.
+// may send an array too. Then wrapArray changes the text, so that it never equals an array that
+// boundText made. No token can be bound to a text that is longer than the limit.
 func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	text := []byte(params.RawArguments)
 	if len(text) > limit {
@@ -51,7 +51,7 @@ func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	if len(text) == 0 {
 		text = []byte("null") // here a typed handler reads Arguments, so null must not mean the same as {}
 	} else if decoded == nil {
-		text = []byte("{}") // null means the same as {}, but not in an array
+		text = []byte("{}") // the boundary treats null as {}, but not a null inside an array
 	}
 	if len(sent) == 0 || string(bytes.TrimSpace(sent)) == "null" {
 		sent = []byte("{}")
@@ -67,8 +67,9 @@ func orEmpty(arguments any) any {
 	return arguments
 }
 
-// wrapArray puts a text that is an array into another array, and returns any other text
-// unchanged. The outer array has one item, and the array that boundText makes has three.
+// wrapArray puts a text that is an array into another array, and returns any other text unchanged.
+// The outer array has one element, so it never equals an array that boundText made: those have
+// three.
 func wrapArray(text []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return text
@@ -163,9 +164,9 @@ func hasMiddleware(srv *server.MCPServer, kinds ...string) bool {
 	return false
 }
 
-// equalJSON reports whether a value equals another value, which encoding/json decoded into an
-// any. It goes no deeper than the decoded value does, so it returns even if the first value
-// is cyclic: a map or slice that contains itself.
+// equalJSON reports whether two values are equal. The second value must be one that encoding/json
+// decoded into a variable of type any. equalJSON goes no deeper than the second value does. So it
+// returns even if the first value is cyclic: a map or slice that contains itself.
 func equalJSON(value, decoded any) bool {
 	switch d := decoded.(type) {
 	case map[string]any:
@@ -195,14 +196,14 @@ func equalJSON(value, decoded any) bool {
 	return value == nil && decoded == nil
 }
 
-// unbindable returns a text for arguments that cannot be written as JSON. It is not JSON itself, so
-// no token of the native format can be sealed for it. And it is never the same, so no token of
-// an author's own format, which may bind any text, can be used for other arguments.
+// unbindable returns a text for arguments to which no token can be bound. The text is not JSON, so
+// the native format refuses to seal a token for it. An author's own format may accept any text. But
+// each text is random, so a token that is bound to it opens in no other call.
 func unbindable() []byte { return []byte("!" + rand.Text()) }
 
-// jsonOf returns the JSON of a value. It returns an unbindable text if the value cannot be written as
-// JSON, or if two different values could have this JSON, because encoding/json replaces text
-// that is not UTF-8 with U+FFFD.
+// jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf returns an
+// unbindable text. It does the same if a text in the value may be invalid UTF-8: encoding/json
+// writes U+FFFD for invalid UTF-8, so different values could have the same JSON.
 func jsonOf(value any) (text []byte) {
 	if mcpseal.Guard(func() (err error) {
 		var written bytes.Buffer
@@ -225,10 +226,9 @@ func hasReplacement(text []byte) bool {
 	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
 }
 
-// isUTF8 reports whether all text in a value is UTF-8. It looks into []string, and into the types
-// that encoding/json decodes into an any. For a part of a different type, isUTF8 returns false
-// if the JSON of the part contains U+FFFD. The value is not cyclic, because encoding/json has
-// written it.
+// isUTF8 reports whether all text in a value is UTF-8. It looks into a string, []string, []any and
+// map[string]any. For a part of any other type, isUTF8 returns false if the JSON of the part
+// contains U+FFFD. The value is not cyclic, because encoding/json has already written the value.
 func isUTF8(value any) bool {
 	switch v := value.(type) {
 	case string:

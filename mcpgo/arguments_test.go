@@ -16,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
@@ -193,8 +194,9 @@ func TestATokenIsBoundToBothFormsOfTheArguments(t *testing.T) {
 	}
 }
 
-// If a hook changes the arguments, the token is bound to an array. A client may also send an array
-// as arguments. A token must be rejected in every call with different arguments.
+// If a hook changes the arguments, the adapter binds the token to a JSON array that has the
+// arguments before and after the change. A client may send the same array as its arguments. The
+// token of one call must not open in the other.
 func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
 		if to, ok := req.GetArguments()["to"].(string); ok {
@@ -320,21 +322,43 @@ func TestOuterMiddlewareMayReadAResourceTwiceAtOnce(t *testing.T) {
 }
 
 // TestATokenThatAContextMakesUselessIsExplained uses outer middleware that passes on a context that does
-// not tell what the client sent.
+// not tell what the client sent. A token that is not bound to arguments works all the same.
 func TestATokenThatAContextMakesUselessIsExplained(t *testing.T) {
-	l := new(log)
-	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if req.Params.RequestState != "" {
-				info := *server.RequestProtocolInfoFromContext(ctx)
-				ctx = server.WithRequestProtocolInfo(ctx, &info)
+	for _, bound := range []bool{true, false} {
+		l := new(log)
+		srv := server.NewMCPServer("test", "1", server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if req.Params.RequestState != "" {
+					info := *server.RequestProtocolInfoFromContext(ctx)
+					ctx = server.WithRequestProtocolInfo(ctx, &info)
+				}
+				return next(ctx, req)
 			}
-			return next(ctx, req)
+		}))
+		mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) {
+			if bound {
+				return
+			}
+			format, err := compat.McpD([]byte(strings.Repeat("k", 32)), compat.McpDOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Keys, c.Format, c.Audience = nil, format, "test"
+			c.Waive = mcpseal.ClaimAudience | mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+		}), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+		addHandlers(srv)
+		alice := as(t.Context(), "alice")
+		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`)
+		r := retry(alice, t, srv, asked.Result.RequestState)
+		if bound {
+			isRejected(t, r)
+		} else if r.text() != accepted {
+			t.Errorf("got %s", r.raw)
 		}
-	}))
-	alice := as(t.Context(), "alice")
-	isRejected(t, retry(alice, t, srv, token(alice, t, srv)))
-	has(t, l, "nothing tells what the client sent")
+		if said := strings.Contains(l.String(), "nothing tells what the client sent"); said != bound {
+			t.Errorf("bound %t: the log says so: %t", bound, said)
+		}
+	}
 }
 
 // TestATokenIsBoundToAnArgumentThatIsTakenOut takes an argument of the client out of Arguments and
@@ -550,7 +574,8 @@ func TestACursorIsBoundToWhatIsEnforced(t *testing.T) {
 	}
 }
 
-// If RawArguments was removed, a paged tool reads numbers that mcp-go has decoded into a float64.
+// The middleware removes RawArguments, so only Arguments has the number. mcp-go decoded it into a
+// float64, which may have rounded it. So the paged tool must refuse a large number.
 func TestAPagedToolRefusesNumbersThatMayBeRounded(t *testing.T) {
 	remove := func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = nil }
 	srv := pagedSearch(t, new(log), remove)
@@ -574,7 +599,7 @@ func isInvalid(t testing.TB, what string, r reply) {
 func look(context.Context, *mcp.CallToolRequest) {}
 
 // pagedSearch returns a server with a paged tool, which returns its arguments. If inner is not nil,
-// middleware inside the protection makes this change to the arguments.
+// middleware inside the protection calls this function to change the arguments.
 func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", options...)

@@ -186,8 +186,9 @@ func TestAZeroProtectionBindsNoTokenToNobody(t *testing.T) {
 	}
 }
 
-// TestHooksAreKnownHoweverTheyWereAdded compares the code of the hooks that Install adds with the
-// code of those that removeOurs knows: a build with a profile could make copies of the code.
+// TestHooksAreKnownHoweverTheyWereAdded gives a second server a copy of the first server's hooks.
+// The copy already has our hooks. removeOurs must find them by the addresses of their code. These
+// addresses would differ if a build with a profile inlined addOurs.
 func TestHooksAreKnownHoweverTheyWereAdded(t *testing.T) {
 	hooks := new(server.Hooks)
 	p := mcpgo.Prepare(boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})

@@ -118,8 +118,9 @@ func opensFor(t *testing.T, b *mcpseal.Boundary, sealed, opened []byte) bool {
 	return err == nil
 }
 
-// TestTheArgumentsOfACallAreForgotten makes calls whose end no hook sees, because outer middleware
-// panics. Their arguments are forgotten when their protocol information is garbage-collected.
+// TestTheArgumentsOfACallAreForgotten makes calls in which outer middleware panics, so no hook runs
+// at the end of the call. The arguments of a call must be forgotten all the same, when the
+// RequestProtocolInfo of the call is garbage-collected.
 func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
 	b := newBoundary(t)
 	before, held := arrivalsHeld(), 0

@@ -1,7 +1,7 @@
 package mcpgo
 
-// ForgetSharedStdio forgets the stdio sessions that have begun. Older clients over stdio are then
-// asked again.
+// ForgetSharedStdio forgets how many stdio sessions have begun in this process. After that,
+// handlers can again send questions to older clients over stdio.
 func ForgetSharedStdio() {
 	stdioBegan.Store(false)
 	stdioBeganAgain.Store(false)

@@ -35,11 +35,12 @@ type installation struct {
 }
 
 var (
-	// Options may refer to the server. So the table must not keep the installation in memory,
-	// or the server would never be garbage-collected. The installation stays in memory because
-	// the server's own middleware refers to it.
+	// The table has only a weak pointer to the installation. The installation has the Options, and
+	// they may refer to the server. So with an ordinary pointer, the server would never be
+	// garbage-collected. The installation stays in memory because the server's own middleware
+	// refers to it.
 	servers adapter.Table[server.MCPServer, weak.Pointer[installation]]
-	hooked  adapter.Table[server.Hooks, *atomic.Pointer[hookPlaces]] // for each Hooks value that got our hooks: their places in it
+	hooked  adapter.Table[server.Hooks, *atomic.Pointer[hookPlaces]] // maps a Hooks value to the places of our hooks in the value
 )
 
 // installed returns the installation of the server that a context belongs to. It returns
@@ -345,8 +346,9 @@ func (p *Protection) refuse(ctx context.Context, method, reason string) error {
 // nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
-// registered yields the names of ordinary tools that an option names and that are registered.
-// The names in the list that the client gets prove nothing: hooks may have changed them.
+// registered yields the names in Config.ReplayTools and Options.Unsolicited for which an ordinary
+// tool is registered. It does not use the list that the client gets, because hooks may have changed
+// the list.
 func (i *installation) registered(ctx context.Context) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range slices.Concat(i.policy.ReplayTools, i.options.Unsolicited) {

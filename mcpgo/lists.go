@@ -94,15 +94,15 @@ func openList(ctx context.Context, method mcp.MCPMethod, request any, text *mcp.
 	i.pages.put(request, &page)
 }
 
-// sealList replaces *next, mcp-go's cursor of the next page, with a sealed cursor. If *next
-// is empty, there is no next page, and *next stays empty.
+// sealList calls the method sealList if the server is protected.
 func sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if i := installed(ctx); i != nil {
 		i.sealList(ctx, method, request, next)
 	}
 }
 
-// This method does the work of the function sealList.
+// sealList replaces *next, mcp-go's cursor of the next page, with a sealed cursor. If that fails,
+// *next becomes unusableCursor. If there is no next page, *next is empty and stays empty.
 func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if !i.intact(ctx) && *next != "" { // beforeRequest and openList did not run, so nobody has checked the cursor of this page
 		i.refuse(ctx, string(method), hooksChanged)

@@ -159,8 +159,8 @@ func (r *reply) text() string {
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}`
 
-// send sends a request of revision 2026-07-28. This revision has no methods for tasks, so send
-// calls such a method as an older client does. The last parameter is the JSON of the
+// send sends a request of revision 2026-07-28. This revision has no methods for tasks, so a request
+// with such a method is sent as an older client sends it. The last parameter is the JSON of the
 // request's params, without the braces.
 func send(ctx context.Context, t testing.TB, srv *server.MCPServer, method, params string) (r reply) {
 	t.Helper()

@@ -110,14 +110,11 @@ func tryError(err error) {
 // questions of its result. For older clients mcp-go calls serveCall again for each round.
 func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	var none R
-	if server.ServerFromContext(ctx) == nil {
+	if other := installed(ctx); server.ServerFromContext(ctx) == nil || other != nil && other != i {
 		return none, i.refuse(ctx, c.method, "middleware that was added before Protect must pass on the context that it got, or one that is derived from it")
 	}
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
-	}
-	if c.unknown && c.token != "" {
-		i.refuse(ctx, c.method, arrivalUnknown) // the call goes on, because Open rejects the token as it rejects others
 	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
@@ -127,6 +124,9 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	defer func() { of.Round = mcpseal.Round{} }()
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
+		if c.unknown && c.token != "" {
+			i.refuse(ctx, c.method, arrivalUnknown)
+		}
 		return none, wireError(err)
 	}
 	if len(c.answers) > 0 && sharesStdio(ctx) { // another client may have answered
@@ -202,7 +202,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	return token, nil
 }
 
-const arrivalUnknown = "a call can neither ask nor use a token, because nothing tells what the client sent: middleware that was added before Protect must pass on " +
+const arrivalUnknown = "nothing tells what the client sent, so this call cannot ask, and a token that is bound to arguments is rejected: middleware that was added before Protect must pass on " +
 	"the context of the same call while this call runs, and must not change Params.Task"
 
 // wireError returns the error that the client may see when the boundary returned err.

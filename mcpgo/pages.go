@@ -33,22 +33,23 @@ type PageOptions = adapter.PageOptions
 // the last, the cursor of the next page. Use AddPagedTool if a tool can have more items
 // than fit into one result.
 //
-// A cursor works only for the user and the arguments of the page that it came with (except the
-// arguments in PageOptions.Unbound), only for this tool of this service, and only for an hour. Any
-// other cursor is refused before the handler runs. Only the user who got the cursor learns that it
-// has expired. All other cursors are refused with one text, unless the request is too long for the
-// tool. An empty cursor means the first page. A position is written as JSON, in at most 256 bytes:
-// put a key into it, not a row. An issuer in Options.Cursors may have another lifetime and another
-// limit.
+// A cursor works for an hour, and only if the user, the service, the tool and the arguments are the
+// same as in the call that returned the cursor. Only the arguments in PageOptions.Unbound may
+// differ. Any other cursor is refused before the handler runs. Only one refusal tells its reason:
+// the user who got a cursor learns that it has expired. All other refusals have the same text,
+// unless the request is too long for the tool. An empty cursor means the first page. A position is
+// written as JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
+// may have another lifetime and another limit.
 //
-// The arguments are read once, into In. The value that the handler gets is the value that
-// the cursor is bound to. Names are case-sensitive: a name that differs from a field's
-// name only in case is refused. A whole number arrives exactly or is refused. It is also
-// refused if a float64 cannot hold it exactly, because server.WithInputSchemaValidation
-// checks numbers as float64. So pass long ids as strings. A float32 field gets the nearest
-// float32; a fraction is refused if this float32 is whole. mcp-go checks the arguments
-// against the schema only with server.WithInputSchemaValidation, and never fills in
-// defaults.
+// The arguments are read once, into In. The value that the handler gets is the value that the
+// cursor is bound to. Names are case-sensitive: a name that differs from a field's name only in
+// case is refused. A type that reads JSON itself, such as json.RawMessage, gets no object with a
+// name that the schema has in two spellings, such as id and ID. A whole number arrives exactly or
+// is refused. It is also refused if a float64 cannot hold it exactly, because
+// server.WithInputSchemaValidation checks numbers as float64. So pass long ids as strings. A
+// float32 field gets the nearest float32; a fraction is refused if this float32 is whole. mcp-go
+// checks the arguments against the schema only with server.WithInputSchemaValidation, and never
+// fills in defaults.
 //
 // If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
 // does. AddPagedTool panics if the tool cannot be registered. Some reasons are:
@@ -56,17 +57,17 @@ type PageOptions = adapter.PageOptions
 //   - The tool can run as a task.
 //   - Two arguments have the same name, or names that differ only in case. The cursor counts as
 //     an argument.
-//   - A name in the schema differs only in case from the name of a field that gets the same value. If
-//     the schema has rules such as $ref or allOf, this holds for every name in the schema.
+//   - A name in the schema differs only in case from the name of a field that gets the same value.
+//     If the schema has rules such as $ref or allOf, every name in it counts.
 //   - PageOptions.Unbound has a name that is not the name of an argument.
 //   - The schema has a rule at its root that may apply to the cursor, such as maxProperties or
 //     oneOf.
 //
-// If a hook or middleware changes the arguments, it must change Params.Arguments and
-// Params.RawArguments in the same way, or change Arguments and remove RawArguments.
-// Otherwise the call fails, and the log says why. The handler gets the changed arguments in
-// In, and the cursor is bound to them. So the cursor is not bound to an argument that is
-// taken out, for example to pass it on in the context: leave such an argument in.
+// If a hook or middleware changes the arguments, it must make the same change in Params.Arguments
+// and in Params.RawArguments, or change Arguments and remove RawArguments. Otherwise the call
+// fails, and the log says why. The handler gets the changed arguments, and the cursor is bound to
+// them. So do not remove an argument, for example to pass it on in the context: the cursor would
+// not be bound to the removed argument.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -101,7 +102,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
-	if err := checkApplied(listed); err != nil {
+	if err := checkApplied(tool.Name, listed); err != nil {
 		return err
 	}
 	if len(tool.RawInputSchema) > 0 {
@@ -149,10 +150,11 @@ func (p *pagedTools) add(tool *mcp.Tool, options PageOptions) {
 // RequestProtocolInfo of the request, as in the map arrivals.
 var tooLong sync.Map
 
-// refuseLong refuses a call of a paged tool whose arguments, without the cursor, are too long.
-// mcp-go may check arguments of any length against a schema, and repeat them in its error, before
-// it calls our middleware. So refuseLong is called by a hook. A hook cannot fail a call, but
-// before mcp-go checks arguments, it asks our filter, which hides the tool from this call.
+// refuseLong refuses a call of a paged tool if the arguments, without the cursor, are too long. A
+// hook calls refuseLong, because our middleware runs too late: mcp-go may already have checked
+// arguments of any length against a schema, and repeated them in an error. A hook cannot make a
+// call fail. So refuseLong puts the call into the map tooLong, and our filter shownTools hides the
+// tool from this call. mcp-go applies the filter before it checks the arguments.
 func (i *installation) refuseLong(ctx context.Context, params *mcp.CallToolParams) {
 	if !i.paged.exist.Load() {
 		return
@@ -206,8 +208,8 @@ type pagedTool[In, At, Item any] struct {
 	p       *installation // of the server on which the tool was registered
 	name    string
 	names   PageOptions
-	known   exactjson.Names // the names of all properties in the schema, at any depth, and of the cursor
-	roots   exactjson.Names // the names of the tool's arguments, and of the cursor
+	known   exactjson.Names // the name of the cursor, and the names of all properties at any depth of the schema
+	roots   exactjson.Names // the name of the cursor, and the names of the tool's arguments
 	handler PageHandler[In, At, Item]
 }
 

@@ -364,8 +364,9 @@ func TestACursorIsForTheUserWhoCalls(t *testing.T) {
 	}
 }
 
-// TestACursorIsNotBoundToNobodyInSilence puts the user into the context with middleware that is
-// added after Protect. So no user is known when the call arrives.
+// TestACursorIsNotBoundToNobodyInSilence adds middleware after Protect. The middleware puts the
+// user into the context, but too late: a cursor would be bound to no user. So the call must fail,
+// and the log must say why.
 func TestACursorIsNotBoundToNobodyInSilence(t *testing.T) {
 	l := new(log)
 	srv := server.NewMCPServer("test", "1")

@@ -89,10 +89,11 @@ func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
 	return map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
 }
 
-// checkApplied returns an error if mcp-go cannot compile a schema. In that case, mcp-go
-// applies no rule of the schema, and reports nothing. So checkApplied adds a rule, and makes
-// a call that breaks it: if mcp-go does not refuse this call, it could not compile the schema.
-func checkApplied(schema json.RawMessage) error {
+// checkApplied returns an error if mcp-go cannot compile the schema of a tool. In that case, mcp-go
+// applies no rule of the schema, and reports nothing. So checkApplied adds a rule, and makes a call that
+// breaks it: if mcp-go does not refuse this call, it could not compile the schema. The name of the tool
+// matters, because mcp-go makes a URL of it.
+func checkApplied(tool string, schema json.RawMessage) error {
 	var root map[string]json.RawMessage
 	var required []string
 	if err := json.Unmarshal(schema, &root); err != nil {
@@ -114,13 +115,17 @@ func checkApplied(schema json.RawMessage) error {
 	}
 	srv := server.NewMCPServer("", "", server.WithInputSchemaValidation())
 	applied := true
-	srv.AddTool(mcp.NewToolWithRawSchema("try", "", text), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	srv.AddTool(mcp.NewToolWithRawSchema(tool, "", text), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		applied = false
 		return mcp.NewToolResultText(""), nil
 	})
-	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"try","arguments":{}}}`))
+	name, err := json.Marshal(tool)
+	if err != nil {
+		return err
+	}
+	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+string(name)+`,"arguments":{}}}`))
 	if !applied {
-		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references")
+		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references, and the name of the tool")
 	}
 	return nil
 }
@@ -166,22 +171,26 @@ func (n *schemaNames) addOwn(schema map[string]any) {
 	}
 }
 
-// add adds the names at any depth of a schema. It sets plain to false if the schema has a rule that is
-// not among plainRules.
+// add adds the names at any depth of a schema. It sets plain to false if the schema has other
+// rules with schemas than plainRules.
 func (n *schemaNames) add(schema any, plain *bool) {
 	switch s := schema.(type) {
 	case map[string]any:
 		n.addOwn(s)
 		for rule, value := range s {
-			*plain = *plain && slices.Contains(plainRules, rule)
 			members, _ := value.(map[string]any)
-			switch rule {
-			case "enum", "const", "default", "examples": // these have values, not rules
-			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+			_, isList := value.([]any)
+			switch {
+			case slices.Contains(valueRules, rule):
+			case slices.Contains(memberRules, rule):
+				*plain = *plain && slices.Contains(plainRules, rule)
 				for _, member := range members { // the names of these members are not rules
 					n.add(member, plain)
 				}
+			case strings.HasPrefix(rule, "x-"): // no rule, but a $ref may refer to it
+				n.add(value, new(bool))
 			default:
+				*plain = *plain && slices.Contains(plainRules, rule) && !isList
 				n.add(value, plain)
 			}
 		}
@@ -192,12 +201,18 @@ func (n *schemaNames) add(schema any, plain *bool) {
 	}
 }
 
-// plainRules are the rules that apply only to the member for which they are listed. Other rules, such as
-// $ref and allOf, can apply any part of the schema to any member.
-var plainRules = []string{
-	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
-	"type", "enum", "const", "format", "properties", "required", "dependentRequired", "additionalProperties", "minProperties", "maxProperties",
-	"items", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
+// plainRules have schemas that apply only where they are listed. Other rules, such as $ref and allOf, and
+// lists of schemas, can apply any part of the schema to any member.
+var plainRules = []string{"$defs", "definitions", "properties", "additionalProperties", "items"}
+
+// memberRules have a schema for each of their members.
+var memberRules = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas", "dependencies"}
+
+// valueRules have no schemas.
+var valueRules = []string{
+	"$schema", "$id", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
+	"type", "enum", "const", "format", "required", "dependentRequired", "minProperties", "maxProperties",
+	"minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 }
 
@@ -206,7 +221,7 @@ var plainRules = []string{
 type fitting struct {
 	inferred bool         // true if the schema is made from the type
 	all      schemaNames  // the names in the whole schema
-	plain    bool         // true if the schema has only plainRules
+	plain    bool         // true if plainRules are the only rules with schemas
 	seen     map[fit]bool // true for pairs that were already checked; a type may contain itself, so a pair can occur again
 }
 
@@ -242,6 +257,12 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	case reflect.Slice, reflect.Array:
 		return f.check(s["items"], t.Elem())
 	case reflect.Map:
+		listed, _ := s["properties"].(map[string]any)
+		for _, member := range listed {
+			if err := f.check(member, t.Elem()); err != nil {
+				return err
+			}
+		}
 		return f.check(s["additionalProperties"], t.Elem())
 	case reflect.Struct:
 	default:

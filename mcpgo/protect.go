@@ -19,13 +19,14 @@ import (
 // Options changes what [Protect] does. You must set Principal or AllowAnonymous. The zero
 // value of every other field is the safe choice.
 type Options struct {
-	// Principal returns the name of the user who is calling, which it reads from the
-	// context of the request. mcp-go does not verify users: put the verified user into
-	// the context with server.WithHTTPContextFunc, WithSSEContextFunc or
-	// WithStdioContextFunc, or with HTTP middleware in front of the server. Middleware of
-	// mcp-go is too late, or runs for tools alone. If Principal returns an error, no token
-	// or cursor is opened or sealed. An empty name counts as an error, unless
-	// AllowAnonymous is set. A nil Principal is allowed only if AllowAnonymous is set.
+	// Principal reads the name of the calling user from the context of the request, and returns it.
+	// mcp-go does not verify users: put the verified user into the context with
+	// server.WithHTTPContextFunc, WithSSEContextFunc or WithStdioContextFunc, or with HTTP
+	// middleware in front of the server. Do not use middleware of mcp-go for this. If you add it
+	// after Protect, it runs too late. If you add it before Protect, it does not run for lists. If
+	// Principal returns an error, no token or cursor is opened or sealed. An empty name counts as
+	// an error, unless AllowAnonymous is set. A nil Principal is allowed only if AllowAnonymous is
+	// set.
 	//
 	// Principal must return the same name during a whole call. If a call arrives without a
 	// token, and its handler asks something, the user of the new token is found only after
@@ -40,10 +41,10 @@ type Options struct {
 	// bound to nobody, and anyone who gets such a token can use it. False means that an
 	// empty name from Principal is an error. Set it if callers do not sign in.
 	AllowAnonymous bool
-	// Unsolicited lists tools that get the answers in a call without a state, although
-	// they asked no question. If the call has a state, its answers are checked as usual.
-	// Nil means that there are no such tools. List a tool here if clients send its
-	// answers in the first call.
+	// Unsolicited has the names of tools that accept answers to questions that were never asked.
+	// Such a tool gets the answers of a call that has no state. If a call has a state, its answers
+	// are checked as usual. Nil means that there are no such tools. List a tool here if clients
+	// send its answers in the first call.
 	Unsolicited []string
 	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
 	// example. Such a call gets a tool result with this text, marked as an error. Set it
@@ -139,10 +140,11 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // RawArguments, and does not see a change of Arguments alone.
 //
 // If a hook or outer middleware puts values into Arguments, no other call may use these values,
-// because mcpgo reads them without your locks. The values should be of type []string, or of the
-// types that encoding/json decodes into an any. A value of any other type has limits: the handler
-// must not change it in place, and cannot ask if it contains U+FFFD. The handler may get a copy of
-// the arguments, so a hook or outer middleware may not see what the handler writes into them.
+// because mcpgo reads them without your locks. The values should be of type string, bool, float64,
+// []string, []any or map[string]any. If a value has any other type, the handler must not change the
+// value in place. And if such a value contains U+FFFD, the handler cannot ask. The handler may get
+// a copy of the arguments, so a hook or outer middleware may not see what the handler writes into
+// them.
 //
 // mcp-go chooses the handler of a call before middleware runs. So outer middleware must not change
 // the name of a tool or prompt: the token would be bound to the changed name. Change a name in a

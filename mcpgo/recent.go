@@ -28,7 +28,7 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.received++
 }
 
-// has reports whether there is a value for a key.
+// has returns true if r holds a value for the key.
 func (r *recent[K, V]) has(key K) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

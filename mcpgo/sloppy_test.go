@@ -350,9 +350,24 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			ID string `json:"id"`
 		}
 	}
-	if got := register[struct{ Filters map[string]Untagged }](t, mcp.NewToolWithRawSchema("t", "",
-		json.RawMessage(`{"type":"object","properties":{"Filters":{"additionalProperties":`+mine+`}}}`))); !strings.Contains(got, "only in upper and lower case") {
-		t.Errorf("in a map: %q", got)
+	for where, filters := range map[string]string{
+		"additionalProperties": `{"additionalProperties":` + mine + `}`, "properties": `{"properties":{"a":` + mine + `}}`,
+	} {
+		if got := register[struct{ Filters map[string]Untagged }](t, mcp.NewToolWithRawSchema("t", "",
+			json.RawMessage(`{"type":"object","properties":{"Filters":`+filters+`}}`))); !strings.Contains(got, "only in upper and lower case") {
+			t.Errorf("a map with %s: %q", where, got)
+		}
+	}
+	for where, filters := range map[string]string{"items": `{"items":` + mine + `}`, "a list of items": `{"items":[` + mine + `]}`} {
+		if got := register[struct{ Filters []Untagged }](t, mcp.NewToolWithRawSchema("t", "",
+			json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"Filters":`+filters+`}}`))); !strings.Contains(got, "only in upper and lower case") {
+			t.Errorf("a slice with %s: %q", where, got)
+		}
+	}
+	for _, name := range []string{"c#search", "50%", "a\tb"} {
+		if got := register[search](t, mcp.NewTool(name)); !strings.Contains(got, "the name of the tool") {
+			t.Errorf("the name %q: %q", name, got)
+		}
 	}
 	for name, got := range map[string]string{
 		"contains itself": register[struct {
@@ -367,6 +382,13 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			ID   string         `json:"id"`
 			Meta map[string]any `json:"meta"`
 		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"id":{},"meta":{"properties":{"ID":{}}}}}`))),
+		"annotations and dependencies": register[struct {
+			ID     string         `json:"id"`
+			Reason string         `json:"reason"`
+			Meta   map[string]any `json:"meta"`
+		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","x-mcp-header":"Id"},"reason":{},`+
+			`"meta":{"properties":{"ID":{}}}},"dependentRequired":{"id":["reason"]}}`))),
+		"a name with spaces": register[search](t, mcp.NewTool("a b/c?d:e.é")),
 		"an argument called properties": register[struct {
 			Type       string
 			Properties map[string]any `json:"properties"`
@@ -562,8 +584,8 @@ func TestAPagedToolReadsARequestWithDecodedArgumentsAlone(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatCallsAPagedToolMustChangeBothForms uses a handler that changes one form of its
-// arguments, and then calls the handler of a paged tool.
+// TestAHandlerThatCallsAPagedToolMustChangeBothForms uses a handler that changes RawArguments
+// alone, and then calls the handler of a paged tool.
 func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	l := new(log)
 	srv := paged(t, l, nil)
@@ -575,19 +597,28 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	has(t, l, "a paged tool got a call whose Params.Arguments and Params.RawArguments disagree")
 }
 
-// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware. The middleware passes on a new
-// context in place of the one that it got. The new context does not say which server is called.
+// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware that passes on a context which does not
+// belong to a call of its server.
 func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
-	l := new(log)
-	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			user, _ := userFromContext(ctx)
-			return next(as(context.Background(), user), req)
+	var others context.Context
+	other := protected(t, new(log))
+	other.AddTool(mcp.NewTool("keep"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		others = ctx
+		return mcp.NewToolResultText(""), nil
+	})
+	send(as(t.Context(), "alice"), t, other, "tools/call", `"name":"keep"`)
+	for where, passed := range map[string]context.Context{"no server": context.Background(), "another server": others} {
+		l := new(log)
+		srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				user, _ := userFromContext(ctx)
+				return next(as(passed, user), req)
+			}
+		}))
+		isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask"`))
+		has(t, l, "must pass on the context that it got")
+		if strings.Contains(l.String(), "WithHooks") {
+			t.Errorf("%s: the log blames the hooks: %s", where, l)
 		}
-	}))
-	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"ask"`))
-	has(t, l, "must pass on the context that it got")
-	if strings.Contains(l.String(), "WithHooks") {
-		t.Errorf("the log blames the hooks: %s", l)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary. In such a call, State would return whatever the client sent, and the client
-// could read what SetState writes. State also returns it for a request that a handler built
-// itself, for example from its own arguments, if the state in that request came through no
-// boundary. State and SetState also log this error, to slog.Default().
+// ErrNotProtected is returned by [State] and [SetState] in a call that came through no boundary. In
+// such a call, State would return whatever the client sent, and the client could read what SetState
+// writes. A handler may also build a request itself, for example from its own arguments. If the
+// state in such a request came through no boundary, State returns this error too. State and
+// SetState also log this error, to slog.Default().
 var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
 	"and pass the context and the request that the handler got; in a test, pass mcpgotest.Context")
 
@@ -91,11 +91,11 @@ func SetState(ctx context.Context, result, value any) error {
 	return fmt.Errorf("mcpgo: a %T carries no state, or is nil", result)
 }
 
-// State returns what [SetState] wrote in the previous round. Pass the context and the
-// request that the handler got. In the first round, present is false. State fails if the
-// state was written by something else, or by an earlier version of the handler: it has
-// members that T does not have, or members of other types. The error repeats nothing of
-// the state. Call State at the start of a handler that writes its state with SetState.
+// State returns what [SetState] wrote in the previous round. Pass the context and the request that
+// the handler got. In the first round, present is false. State fails if the state does not fit T:
+// the state has members that T does not have, or members of other types. For example, an earlier
+// version of the handler may have written the state. The error repeats nothing of the state. Call
+// State at the start of a handler that writes its state with SetState.
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx) {

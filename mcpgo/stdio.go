@@ -17,7 +17,7 @@ import (
 
 var (
 	stdioBegan      atomic.Bool // true once a stdio session has begun on a protected server of this process
-	stdioBeganAgain atomic.Bool // true once a second one has begun
+	stdioBeganAgain atomic.Bool // true once a second stdio session has begun
 )
 
 func stdioBegins(_ context.Context, session server.ClientSession) {

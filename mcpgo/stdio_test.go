@@ -133,7 +133,7 @@ func TestASecondConnectionWhileATokenIsSealedGetsNoQuestion(t *testing.T) {
 		}
 	}()
 	close(goOn)
-	alice.SetReadDeadline(time.Now().Add(time.Minute)) // if bob is asked, alice gets nothing
+	alice.SetReadDeadline(time.Now().Add(time.Minute)) // if the question went to bob, alice would wait for ever
 	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
 		t.Errorf("alice got %s", text)
 	}

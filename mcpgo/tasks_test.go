@@ -113,9 +113,10 @@ func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
 	}
 }
 
-// TestAToolThatBecomesATaskToolGetsNoForgedState uses a session whose own tool hides a task tool of
-// the same name. The session loses its tool after our hook has looked at it, and before mcp-go
-// chooses the tool. A client can do this: it ends its session during the call.
+// TestAToolThatBecomesATaskToolGetsNoForgedState uses a session that has a tool of its own. The
+// server has a task tool of the same name. The session loses its tool after our hook has looked at
+// this tool, and before mcp-go chooses a tool. A client can do this: it ends its session during the
+// call.
 func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
 	srv, got := protected(t, new(log), server.WithTaskCapabilities(true, true, true)), ""
 	session := &ownTools{tools: map[string]server.ServerTool{"own": {Tool: mcp.NewTool("own"), Handler: srv.GetTool("echo").Handler}}}
@@ -131,9 +132,10 @@ func TestAToolThatBecomesATaskToolGetsNoForgedState(t *testing.T) {
 	}
 }
 
-// TestACallThatIsNoTaskDoesNotBecomeOne uses a session whose own tool hides a tool of the same name
-// that supports tasks. The session loses its tool after our hook has looked at it. If mcp-go then ran
-// the call as a task, a question would be lost.
+// TestACallThatIsNoTaskDoesNotBecomeOne uses a session that has a tool of its own, without support
+// for tasks. The server has a tool of the same name, with this support. The session loses its tool
+// after our hook has looked at this tool, so mcp-go chooses the server's tool. If mcp-go ran the
+// call as a task, a question would be lost.
 func TestACallThatIsNoTaskDoesNotBecomeOne(t *testing.T) {
 	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true))
 	echo := srv.GetTool("echo").Handler

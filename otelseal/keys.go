@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ObserveKeys updates the metrics of keys with an event of a file of keys. Pass it to
-// keys.Options.Observer.
+// ObserveKeys updates the metrics that describe keys. Pass it to keys.Options.Observer, which calls
+// it for each event.
 func (o *Observer) ObserveKeys(e keys.Event) {
 	o.files.keep(&e)
 	ctx := context.Background()
@@ -20,8 +20,8 @@ func (o *Observer) ObserveKeys(e keys.Event) {
 	o.revokedKeys.Add(ctx, int64(len(e.Removed)))
 }
 
-// files holds the last event of each file of keys. A file without problems may cause no event
-// for months, so the gauges report its last event each time they are collected.
+// files holds the last event of each key file. A file without problems may cause no event for
+// months, so each time metrics are collected, the gauges report the file's last event.
 type files struct {
 	opening, unusable, sealingSince, nextChange metric.Int64ObservableGauge
 

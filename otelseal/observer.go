@@ -15,11 +15,11 @@ import (
 type Config struct {
 	// MeterProvider makes the metrics. Nil means the global provider, otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// Targets lists the targets that metrics may name, written as in [mcpseal.Event].Target:
-	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any
-	// other target as "_OTHER". Nil means that metrics may name every target. Once 600 series
-	// name a target, new series show "_OTHER" instead. This limit applies with a list and
-	// without one. If the list is empty but not nil, neither metrics nor spans show a target.
+	// Targets is a list of the targets that metrics may name, written as in [mcpseal.Event].Target:
+	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any other
+	// target as "_OTHER". Nil means that metrics may name every target. Once 600 series name a
+	// target, new series show "_OTHER" instead. This limit applies with a list and without one. If
+	// the list is empty but not nil, neither metrics nor spans show a target.
 	Targets []string
 }
 
