@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config is the policy of a boundary. New copies it. Set Keys and Audience, and leave the
-// other fields at zero until you need them.
+// Config is the policy of a boundary. Pass it to [New], which copies it. Set Keys and Audience, and
+// leave the other fields at zero until you need them.
 type Config struct {
 	// Keys seals and opens native tokens. Required, unless Format is set. A *Ring is
 	// a KeySource.
@@ -30,10 +30,10 @@ type Config struct {
 	// both seals and opens them.
 	AlsoOpen []Accepted
 
-	// Audience names this service, in at most 1024 bytes. Services with different names
-	// refuse each other's tokens even if they share keys. Required, unless Keys is
-	// Ephemeral. Boundaries without an audience that share an Ephemeral ring accept each
-	// other's tokens: give each boundary an audience or its own ring.
+	// Audience names this service, in at most 1024 bytes. Services with different names refuse each
+	// other's tokens even if they share keys. Required, unless Keys is Ephemeral. Two boundaries
+	// accept each other's tokens if they share an Ephemeral ring and have no audience. To prevent
+	// this, give each boundary an audience or its own ring.
 	Audience string
 	// RequireUser makes the boundary open and seal tokens only for calls with a user. If a
 	// call has no user and no token, and its handler asks a question, the call fails with an

@@ -95,9 +95,9 @@ func Wire(err error) WireError {
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
 
-// The reasons why a token is rejected, or a state is not sealed. The first three mean
-// that the token was not verified as genuine. ReasonTooLarge means the same when a token
-// that came in is too long. The others are about genuine tokens, about the request, or
+// The reasons why a token is rejected, or a state is not sealed. The first three mean that the
+// token was not verified as genuine. A token that is too long to be opened was not verified either;
+// its reason is ReasonTooLarge. The other reasons are about genuine tokens, about the request, or
 // about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // the text does not have the form of a token

@@ -49,7 +49,7 @@ func (c serviceCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 	return append(dst, payload...), nil
 }
 
-// localService stands for the client of a key service.
+// localService does in this example what the client of a key service would do.
 type localService struct{ aead cipher.AEAD }
 
 func newLocalService() (keyService, error) {

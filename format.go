@@ -15,13 +15,13 @@ import (
 // carry every claim. Other formats serve to share tokens with servers whose tokens are
 // not native.
 //
-// A format checks that a token is genuine. It also checks that the token is bound to this
-// method and target, user and service, as far as the format carries those claims. The
-// boundary checks everything else, the arguments included. Each sealed token has exactly
-// one text: a format refuses any other text, even one that decodes to the same bytes. A
-// format is called concurrently and keeps neither the binding nor the claims. It refuses
-// a token with a user if the request has no user, and a token without a user if the
-// request has one; the same goes for the service.
+// A format checks that a token is genuine. It also checks that the token is bound to this method
+// and target, to this user and to this service. A format makes each of these three checks only if
+// it carries the claim: see Carries. The boundary checks everything else, the arguments included.
+// Each sealed token has exactly one text: a format refuses any other text, even one that decodes to
+// the same bytes. A format is called concurrently and keeps neither the binding nor the claims. It
+// refuses a token with a user if the request has no user, and a token without a user if the request
+// has one; the same goes for the service.
 //
 // An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser] says why
 // the token is refused. Any other error, or a panic, means that the format failed.
@@ -208,10 +208,9 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
-// formatOf returns the only format that a token can belong to, or nil if there is none. A
-// token that begins with the prefix of no format belongs to the format without a prefix.
-// But that format never gets a token that begins with one of mcpseal's own prefixes, even
-// if the token is forged.
+// formatOf returns the only format that a token can belong to, or nil if there is none. If the
+// token begins with the prefix of a format, it belongs to that format. Otherwise it belongs to the
+// format without a prefix, unless it begins with one of mcpseal's own prefixes.
 func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
 		if f := &b.formats[i]; f.prefix == "" {

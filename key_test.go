@@ -115,8 +115,8 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 	}
 }
 
-// TestWeakSecretsAreRefused also checks the error. The error says what was found, what is
-// needed and how to make it. It never repeats the secret.
+// TestWeakSecretsAreRefused also checks the text of the error. The text must say what is wrong with
+// the secret, and how to make a good one. It must not repeat the secret.
 func TestWeakSecretsAreRefused(t *testing.T) {
 	random := sha256.Sum256([]byte("any"))
 	dashes := random // its base64url text has characters that base64 does not have

@@ -91,8 +91,9 @@ func TestTheREADMEIsShort(t *testing.T) {
 	}
 }
 
-// TestTheCommandsOfTheREADMENeedTheGoThatItNames uses go.work, which decides what both commands
-// need.
+// TestTheCommandsOfTheREADMENeedTheGoThatItNames checks that README.md and go.work name the same
+// version of Go. The commands that README.md names for the demo and for the tests use go.work, so
+// they need at least that version.
 func TestTheCommandsOfTheREADMENeedTheGoThatItNames(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

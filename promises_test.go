@@ -181,9 +181,9 @@ func TestEveryKeyOfTheRingOpens(t *testing.T) {
 	after := newService(t, mcpseal.Config{Keys: newRing(t, next, now)})
 	token := before.first(t, deploy(), step)
 	during.accept(t, deploy(), token)
-	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // its key is retired
+	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // the token's key is retired
 	after.accept(t, deploy(), during.first(t, deploy(), step))
-	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // its key is not yet known
+	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // the token's key is not yet known
 }
 
 func TestExpiryIsExact(t *testing.T) {
@@ -354,7 +354,7 @@ func TestAFlowEnds(t *testing.T) {
 			}
 		}
 		shorter.reject(t, deploy(), token, mcpseal.ReasonFlowExpired)
-		// 54 minutes of the flow's hour are over, so this token lives 6 minutes, not 10.
+		// 54 minutes of the flow's hour have passed, so this token lives 6 minutes, not 10.
 		time.Sleep(6*time.Minute - time.Millisecond)
 		round := s.accept(t, deploy(), token)
 		free := endless.accept(t, deploy(), token)

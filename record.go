@@ -188,8 +188,8 @@ type digests struct {
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
 }
 
-// saltFor computes all digests that a token of this flow holds, but not the digest of the
-// arguments. It does nothing if the last call was for the same flow.
+// saltFor computes all digests that a token of this flow holds, except the digest of the arguments.
+// It does nothing if d already has the digests for this flow.
 func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return

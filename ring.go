@@ -90,10 +90,10 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 // concurrent use, and must never return nil. Implement a KeySource if your keys change while
 // the process runs, and the type keys.File cannot read them.
 //
-// A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the
-// longest lifetime of the boundary's tokens, and returns its error. In a source whose
-// keys expire, Outlast returns an error if a key would expire before the tokens that it
-// sealed. The type keys.File does that.
+// A source may have a method Outlast(ttl time.Duration) error. [New] calls this method with the
+// longest lifetime of the boundary's tokens. If Outlast returns an error, New returns that error
+// too. A source whose keys expire should have this method: it must return an error if a key would
+// expire before a token that this key sealed. The type keys.File does that.
 type KeySource interface {
 	// Ring returns the keys to use for the next token. It must not wait for a file or a
 	// network.

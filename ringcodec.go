@@ -20,9 +20,10 @@ import (
 //
 //	text = base64url(key id ‖ nonce ‖ ciphertext ‖ tag)
 //
-// The purpose's prefix and the key id are authenticated along with the payload.
-// The caller puts the prefix in front of the text. A boundary with Config.Keys uses
-// this codec already: call RingCodec only to seal or open such texts without a boundary.
+// The text does not include the purpose's prefix. Put the prefix in front of a sealed text, and cut
+// it off before you open the text. The codec authenticates the prefix and the key id along with the
+// payload. A boundary with Config.Keys uses this codec already. Call RingCodec only to seal or open
+// texts without a boundary.
 func RingCodec(keys KeySource, purpose Purpose) Codec {
 	return &ringCodec{keys: keys, purpose: purpose}
 }

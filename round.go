@@ -23,7 +23,7 @@ type Round struct {
 	contents            // what the request's token holds; zero on a first round
 	arguments []byte    // the digest of the arguments, computed by a format that is not native; nil until it is known
 	waived    ClaimSet  // the claims that the operator waived for the token's format
-	expires   int64     // when the last token that this round sealed expires, in Unix milliseconds
+	expires   int64     // the expiry of the last token that this round sealed, in Unix milliseconds; 0 if it sealed none
 	named     bool      // true if a token says that it was sealed for this target
 	opened    bool      // true if the request's token was accepted
 }
@@ -69,10 +69,10 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 //	for question := range round.Asked
 func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
-// Waived returns the claims that the token's format cannot carry and the operator waived.
-// It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
-// result has neither [ClaimWording] nor [ClaimSingleUse], even if the operator waived
-// them. An adapter calls Waived to find out what it must check itself.
+// Waived returns the claims that the operator waived because the token's format cannot carry them.
+// It is zero on a first round. For an unsealed format, such as compat.Plaintext, the result has
+// neither [ClaimWording] nor [ClaimSingleUse], even if the operator waived them. An adapter calls
+// Waived to find out what it must check itself.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
@@ -112,10 +112,10 @@ type Request struct {
 	// arguments, so they must not change until Seal returns: give Open a copy if a
 	// handler can change these bytes.
 	Arguments []byte
-	// Principal tells who is calling; nil means that there is no user. The boundary calls it
-	// when it opens or seals a token: once a round, or twice if a token was rejected and
-	// [Config.AskAgain] is set. On a first round only Seal calls it, so its result must not
-	// change until Seal returns.
+	// Principal tells who is calling; nil means that there is no user. The boundary calls it when
+	// it opens or seals a token: once a round, or twice if a token was rejected and
+	// [Config.AskAgain] is set. On a first round it is called in Seal, after the handler has run.
+	// It must still return the same user at that time.
 	Principal Principal
 }
 

@@ -185,9 +185,10 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 	}
 }
 
-// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording checks that an unsealed format lacks
-// ClaimSingleUse and ClaimWording even if they are waived. It also presents a state for a tool that
-// is not among the format's tools: the state must be rejected.
+// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording waives all claims for an unsealed
+// format. For ClaimSingleUse and ClaimWording, the waiver must have no effect: the boundary must
+// report them as missing, and the round must not report them as waived. The test also presents a
+// state for a tool that is not among the format's tools: the state must be rejected.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
 	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording

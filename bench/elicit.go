@@ -71,8 +71,8 @@ func answeredBefore(options ...elicit.FormOption) func() {
 	}
 }
 
-// thirdRound returns a function. The function sends the third round of a call, and
-// returns the Asker of the call, which the benchmark uses after the call.
+// thirdRound begins a call, and sends its first two rounds. The returned function sends the third
+// round, and returns the Asker of the call. The benchmark uses this Asker after the call.
 func thirdRound(options ...elicit.FormOption) func() *elicit.Asker {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)

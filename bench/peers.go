@@ -52,7 +52,7 @@ func hashed(text, salt string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// next checks the claims and returns the claims of the next round.
+// next checks the claims of one round, and returns the claims of the following round.
 func (c claims) next() claims {
 	now := time.Now().Unix()
 	if c.Method != method || c.Target != target || c.Audience != audience || c.Principal != hashed(principal, c.Flow) || now >= c.Expires || c.Issued > now+60 {

@@ -36,9 +36,9 @@ var figures = []figure{
 	{"A call that asks a question makes # allocations more, its retry included", mcpgoAsking, "protected", "allocations"},
 }
 
-// tableFigures says which row of the benchmark each column of the table in docs/speed.md shows.
-// Each row of the table in docs/speed.md is for one size of state, but the last row shows the
-// number of allocations.
+// tableFigures says where the figures of the table in docs/speed.md come from. A key is a column of
+// this table. The value is the row that the benchmark prints for the column. Each row of the table
+// in docs/speed.md is for one size of state, but the last row shows the number of allocations.
 var tableFigures = map[string]string{
 	"mcpseal":                  "mcpseal",
 	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",
@@ -55,7 +55,7 @@ const (
 	number = `(?:` + digits + `|\b(?:one|` + words + `)\b)`
 )
 
-// anyFigure matches a number anywhere in the page. There, "one" is a figure only before a unit.
+// anyFigure matches a number in the text of the page. The word "one" counts only before a unit.
 var anyFigure = regexp.MustCompile(digits + `|\b(?:` + words + `|one (?:allocation|byte|nanosecond|microsecond))\b`)
 
 // TestEveryFigureOfTheSpeedPageIsPrinted checks that the benchmark prints a cell for every number

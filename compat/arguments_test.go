@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/hostile"
 )
 
-// digests maps each peer that has its own digest of the arguments to the function that computes it.
+// digests maps the name of a peer to a function. The function digests arguments in the same way as
+// this peer does.
 var digests = map[string]func(arguments []byte) ([]byte, error){
 	"python": func(arguments []byte) ([]byte, error) {
 		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})

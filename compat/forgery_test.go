@@ -43,7 +43,8 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
 				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
 			}
-			// Our boundary also refuses a token that mcp.d sealed for a user whose name is a payload.
+			// mcp.d would seal a token for the second account. Our boundary must refuse this token
+			// too.
 			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
 				t.Fatalf("a token opens for a user called %q", payload)
 			}

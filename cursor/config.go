@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config says how cursors are sealed, bound and limited. [New] copies it. Set Keys and
-// Audience; zero is a good choice for the other fields.
+// Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set
+// Keys and Audience; zero is a good choice for the other fields.
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
 	// boundary: the ring derives separate keys for cursors.
@@ -60,11 +60,11 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser,
-// MaxArguments, Logger and Observer from a boundary. Boundaries without an audience that
-// share one [mcpseal.Ephemeral] ring accept each other's cursors. ConfigOf returns false if
-// the boundary has neither a ring nor a codec. Use ConfigOf on a server that has a boundary,
-// change what must differ, and pass the Config to [New].
+// ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser, MaxArguments,
+// Logger and Observer from a boundary. Two boundaries accept each other's cursors if they share one
+// [mcpseal.Ephemeral] ring and have no audience. ConfigOf returns false if the boundary has neither
+// a ring nor a codec. Use ConfigOf on a server that has a boundary, change what must differ, and
+// pass the Config to [New].
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {

@@ -788,8 +788,9 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// TestAForgedCursorBuysNoDigest opens cursors with arguments that have no digest. A forged
-// cursor is rejected as forged, so Open looks at the cursor before it digests the arguments.
+// TestAForgedCursorBuysNoDigest presents cursors together with arguments that cannot be digested. A
+// forged cursor must be rejected as forged, not because of these arguments. This shows that Open
+// checks the cursor before it digests the arguments.
 func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxArguments: 100, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -24,9 +24,9 @@ func (s *datedSource) Outlast(ttl time.Duration) error {
 	return nil
 }
 
-// TestSourceIsToldOfAChosenTTL checks that New calls Outlast of the key source if the config sets
-// a TTL. New does not call Outlast for the default TTL. A source of package keys keeps its keys
-// long enough for the default TTL, unless keys.Options.LongestTTL is lower.
+// TestSourceIsToldOfAChosenTTL checks that cursor.New calls the key source's method Outlast if the
+// config sets a TTL. For the default TTL, cursor.New must not call this method. A source of package
+// keys keeps its keys long enough for the default TTL, unless keys.Options.LongestTTL is lower.
 func TestSourceIsToldOfAChosenTTL(t *testing.T) {
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
 	if err != nil {

@@ -45,9 +45,9 @@ type NextPage struct {
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
 	// may serve the page with this cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that holds the cursor. This time is
-	// added to the lifetime of the cursor. Keys from a file must open cursors for that long:
-	// set keys.Options.LongestTTL to at least Config.TTL plus Cached.
+	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for
+	// Config.TTL plus Cached. If the keys come from a file, set keys.Options.LongestTTL to at least
+	// this sum.
 	Cached time.Duration
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed checks what the documentation of
-// mcpseal.Config.Audience says: boundaries without an audience that share an Ephemeral ring
-// accept each other's cursors. Boundaries with different audiences do not.
+// mcpseal.Config.Audience says. Two boundaries accept each other's cursors if they share an
+// Ephemeral ring and have no audience. With different audiences they do not.
 func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T) {
 	ring := mcpseal.Ephemeral()
 	serviceOf := func(ring *mcpseal.Ring, audience string) service {

@@ -28,10 +28,10 @@ var (
 // a map or a slice that it stores in such an interface. It ignores a member for which there
 // is no field. Call Put after the schema has accepted the value.
 //
-// The third argument is the set of names in the schema of the value. Put needs it if a type has its
-// own UnmarshalJSON, because that method may look for any of these names. Before Put passes a value
-// to such a type, it checks every name in the value. It fails if a name differs only in upper and
-// lower case from a name in the schema, or from another name in the same object.
+// The third argument is the set of names in the schema of the value. Put needs this set for types
+// with their own UnmarshalJSON, because that method may look for any of these names. Before Put
+// passes a value to such a type, Put checks every name in the value. Put fails if a name differs
+// only in upper and lower case from a name in the schema, or from another name in the same object.
 //
 // An error either wraps [ErrMalformed], or tells the client what does not fit, in about
 // 1 KiB at most. After an error the target is zero.

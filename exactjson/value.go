@@ -21,7 +21,7 @@ var (
 	ErrMalformed = errors.New("not a text with one meaning")
 	errCase      = fmt.Errorf("%w: a name differs from another one, here or in the schema, only in upper and lower case", ErrMalformed)
 
-	errNumber = errors.New("a number is out of range: a whole number must fit 64 bits, and a number with a fraction must keep one as a double")
+	errNumber = errors.New("a number is out of range: a whole number must fit 64 bits, and a fraction must not be rounded to a whole number")
 )
 
 // Read returns the value of a JSON text. The package comment lists the Go types of

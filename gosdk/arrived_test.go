@@ -14,9 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// purge registers a prompt that asks a question, and returns a list. Each run of the prompt's
-// handler deletes dry_run from the arguments. The run that gets the answer also appends to the
-// list: it records whether its arguments had dry_run.
+// purge registers a prompt that asks a question. Each run of the prompt's handler deletes dry_run
+// from its arguments. When a run gets the answer, it appends a text to the list that purge
+// returned. The text says whether dry_run was in the arguments of this run.
 func purge(server *mcp.Server) *[]string {
 	ran := new([]string)
 	server.AddPrompt(&mcp.Prompt{Name: "purge"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -97,9 +97,10 @@ func TestAToolIsBoundToTheArgumentsThatArrived(t *testing.T) {
 	}
 }
 
-// The SDK runs a handler twice with the same params: before and after the questions that it asks
-// by itself. If the handler has more questions, this package runs it again with the arguments that
-// arrived, even if an earlier run has changed its arguments in place.
+// For an older client, the SDK runs the handler, asks the questions, and runs the handler again
+// with the same params. If the second run has questions too, this package asks them. It then runs
+// the handler with the arguments that arrived, even if an earlier run has changed its arguments in
+// place.
 func TestAnOlderClientsCallKeepsTheArgumentsThatArrived(t *testing.T) {
 	server := newServer()
 	var seen []string

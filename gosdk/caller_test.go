@@ -15,8 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// meddlers overwrite what a request says about its sender, in memory that the adapter can read
-// too.
+// meddlers has functions that change what a request says about its sender. They change the
+// RequestExtra in place. The adapter has a pointer to the same RequestExtra.
 var meddlers = map[string]func(*mcp.RequestExtra){
 	"no token":            func(x *mcp.RequestExtra) { x.TokenInfo = nil },
 	"another token":       func(x *mcp.RequestExtra) { x.TokenInfo = &auth.TokenInfo{UserID: "carol"} },
@@ -61,7 +61,7 @@ func meddle(server *mcp.Server, before bool, meddler func(*mcp.RequestExtra)) {
 			}
 			result, err := next(ctx, method, req)
 			if r, ok := req.(*mcp.CallToolRequest); ok {
-				r.Extra = nil // changes the request itself too
+				r.Extra = nil // also removes the Extra from the request
 			}
 			meddler(extra)
 			return result, err

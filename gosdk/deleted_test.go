@@ -161,8 +161,9 @@ func TestASessionWorksAfterARefusedDelete(t *testing.T) {
 	}
 }
 
-// While the SDK serves a DELETE, it waits for the session's calls. If a second DELETE is refused
-// meanwhile, these calls stay cancelled, even a call that has not reached the middleware yet.
+// A DELETE cancels the session's calls, and the SDK waits until they have ended. If a second DELETE
+// is refused during this wait, the calls stay cancelled. This includes a call that has not reached
+// the middleware yet.
 func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
 	protectOlder(t, s)

@@ -3,15 +3,16 @@
 //
 //	gosdk.Protect(server, boundary, nil)
 //
-// From then on, every requestState in a result of tools/call, prompts/get or
-// resources/read is sealed. Every requestState that comes back is checked before any
-// handler runs. Handlers still read and write plaintext. Answers reach a handler only if
-// the sealed state says that their questions were asked. A request or result of a method
-// other than these three is refused if it holds a state, questions or answers. But the
-// SDK drops the state and the answers of a request if the Go type of the params has no
-// fields for them, as in the other methods of the SDK. It drops them before any middleware
-// runs, so such a request is served. If a handler panics, its call fails and the process
-// goes on.
+// From then on, every requestState in a result of tools/call, prompts/get or resources/read is
+// sealed. Every requestState that comes back is checked before any handler runs. Handlers still
+// read and write plaintext. Answers reach a handler only if the sealed state says that their
+// questions were asked. If a handler panics, its call fails and the process goes on.
+//
+// Only tools/call, prompts/get and resources/read may carry a state, questions and answers. A
+// request or result of any other method is refused if it holds one of them. But in the SDK's other
+// methods, the params have no fields for a state and answers. The SDK drops these from the request
+// before any middleware runs, and the request is served. The same happens in a method of your own
+// if the Go type of its params has no such fields.
 //
 // [SetState] writes a Go value into a result as its state, and [State] reads it in the
 // next round. [Sealed] tells a handler whether its request came through a boundary.

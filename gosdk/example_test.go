@@ -41,9 +41,9 @@ func ExampleOptions_python() {
 	_ = options
 }
 
-// A gateway verifies the access tokens, which are opaque to this server. So BearerUsers names each
-// user by a digest of the access token. A user keeps the default name if the SDK's bearer middleware
-// verified the access token instead.
+// A gateway verifies access tokens that are opaque to this server. So BearerUsers names a user by a
+// digest of the access token. But if the SDK's bearer middleware has verified the access token of a
+// request, VerifiedUsers gives the user the default name.
 func ExampleBearerUsers() {
 	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
 	if err != nil {

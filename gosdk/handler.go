@@ -36,9 +36,9 @@ const (
 // The limits apply only to clients of older revisions, because only they have sessions.
 // [mcpseal.NoLimit] switches a limit off.
 type HandlerOptions struct {
-	// HTTP is passed on to the SDK. A session ends after HTTP.SessionTimeout without a
-	// POST: 0 means 30 minutes, and a negative value means never. HTTP.Stateless is
-	// ignored. The zero value suits most servers.
+	// HTTP has options for the SDK's own handlers. A session ends after HTTP.SessionTimeout without
+	// a POST: 0 means 30 minutes, and a negative value means never. HTTP.Stateless is ignored. The
+	// zero value suits most servers.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request. Set it if something other than the SDK's
 	// bearer middleware verifies users. It returns "" for a caller without a name. It must
@@ -74,17 +74,21 @@ type HandlerOptions struct {
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// A new session displaces an open session when a limit is reached: the open session then
-// ends. A session can be displaced only if the client never sent
-// notifications/initialized on it, and no request is running on it. The longest unused
-// session goes first. A user at their own limit displaces one of their own sessions. A
-// user below their own limit displaces an anonymous session, or else one of their own, or
-// else any session. Anonymous callers displace only anonymous sessions. If no
-// session can be displaced, the client gets status 503 with Retry-After. Once the client
-// has sent notifications/initialized on a session, that session is never displaced: it
-// ends only when it is closed, or idle too long. A session is displaced before the
-// SDK checks the new request. So a session is displaced even if the SDK then refuses the
-// request, because of its Accept or Origin header, for example.
+// A new session displaces an open session when a limit is reached: the open session then ends. A
+// session can be displaced only if the client never sent notifications/initialized on it, and no
+// request is running on it. If several sessions can be displaced, the one that was unused for the
+// longest time ends. Not every caller can displace every session:
+//
+//   - A user at their own limit displaces one of their own sessions.
+//   - A user below their own limit displaces an anonymous session, or else one of their
+//     own, or else any session.
+//   - Anonymous callers displace only anonymous sessions.
+//
+// If no session can be displaced, the client gets status 503 with Retry-After. After the
+// client has sent notifications/initialized on a session, the session ends only when it is
+// closed, or idle too long. A session is displaced before the SDK checks the new request.
+// So a session is displaced even if the SDK then refuses the request, because of its
+// Accept or Origin header, for example.
 //
 // If the server is protected, a DELETE of a session cancels the context of every call
 // that is running on the session. This happens before the SDK checks the DELETE, so the

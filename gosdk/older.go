@@ -281,8 +281,8 @@ func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputR
 	return nil, fmt.Errorf("a question of type %T cannot be asked", question)
 }
 
-// withTools converts a sampling question to the type for questions with tools, but adds
-// no tools. Only the type of the answer to such a question has room for several contents.
+// withTools converts a sampling question to the type for questions with tools, but adds no tools.
+// The answer may then have several contents.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))
 	for i, m := range q.Messages {

@@ -282,8 +282,9 @@ func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
 	}
 }
 
-// A protected handler connects to another server with a client of its own, and the other server
-// asks that client. The question belongs to no round of the handler's call.
+// The handler of a protected server has a client of its own. It connects this client to another
+// server, and the other server asks the client a question. The question belongs to no round of the
+// handler's call.
 func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 	inner := newServer()
 	inner.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

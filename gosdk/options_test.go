@@ -262,9 +262,9 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	}
 }
 
-// In this test, only a header tells the users apart. If just one of Options.Principal and
-// HandlerOptions.Principal is set, the states or the sessions of all users belong to the
-// gateway's account, or to nobody. The log has an error that says so.
+// In this test, only a header tells the users apart. If only Options.Principal reads the header,
+// the sessions of older clients are not bound to these users. If only HandlerOptions.Principal
+// reads it, states and cursors are not bound to them. In both cases the log has an error.
 func TestOnePrincipalOfTwoIsSaid(t *testing.T) {
 	gateway := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: "gateway", Expiration: time.Now().Add(time.Hour)}, nil

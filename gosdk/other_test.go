@@ -143,7 +143,7 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	}
 }
 
-// If an inner middleware returns a result with a state in place of a list, the result is
+// Inner middleware answers tools/list with a result that is no list but has a state. The result is
 // refused, even if list cursors are not sealed.
 func TestAListCarriesNoInput(t *testing.T) {
 	for _, plain := range []bool{false, true} {

@@ -32,12 +32,12 @@ type PageOptions = adapter.PageOptions
 // is the last, the cursor of the next page. Use AddPagedTool if a tool can have more
 // items than fit into one result.
 //
-// A cursor works only for the user and the arguments of the page that it came with
-// (except the arguments in PageOptions.Unbound), only for this tool of this service, and
-// only for an hour. Any other cursor gets the error -32602 before the handler runs,
-// unless the other arguments are refused first. An empty cursor means the first page. A
-// position is written as JSON, in at most 256 bytes: put a key into it, not a row. An
-// issuer in Options.Cursors may have another lifetime and another limit.
+// A cursor works only for the user and the arguments of the page that it came with (except the
+// arguments in PageOptions.Unbound), only for this tool of this service, and only for an hour. With
+// any other cursor, a call fails with the error -32602 before the handler runs. The tool's own
+// arguments are checked before the cursor, so a call may fail because of them instead. An empty
+// cursor means the first page. A position is written as JSON, in at most 256 bytes: put a key into
+// it, not a row. An issuer in Options.Cursors may have another lifetime and another limit.
 //
 // The arguments are read once. The value that the schema accepts, with the schema's
 // defaults in it, is the value that the handler gets and that the cursor is bound to. So
@@ -82,15 +82,16 @@ type PageOptions = adapter.PageOptions
 // example for one of these reasons:
 //
 //   - The name of the cursor clashes with the name of an argument.
-//   - A name in PageOptions.Unbound is not an argument, or is there twice.
+//   - PageOptions.Unbound has a name that is not an argument, or has the same name twice.
 //   - A default does not fit its schema or its Go field.
 //   - The json tag of a field has the option ",string".
 //   - The schema is made from the type In, and has an argument that no Go field gets.
 //   - The schema is made from the type In, and In contains a struct that embeds a type
 //     with its own UnmarshalJSON, or a number type with its own UnmarshalJSON. For such
 //     types, set InputSchema.
-//   - A $ref points out of the schema, or leads back to itself without a keyword that
-//     steps into the value, such as properties or items.
+//   - A $ref points out of the schema.
+//   - A $ref leads back to itself, and the check of a value would never end. A $ref may lead back
+//     to itself inside a keyword for a part of the value, such as properties or items.
 //
 // AddPagedTool also panics when the schema has a default that would not be applied. The
 // default of an argument is applied. If an argument is an object, the defaults of its

@@ -848,8 +848,8 @@ type named struct {
 
 func (n *named) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
 
-// The types rival and named each have an UnmarshalJSON. So a struct that embeds both types has no
-// UnmarshalJSON.
+// rival has a method UnmarshalJSON. The type before it has one too. A struct that embeds both types
+// has no method UnmarshalJSON.
 type rival struct{ Inner string }
 
 func (r *rival) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }

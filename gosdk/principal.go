@@ -46,10 +46,9 @@ func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string
 	return nil // the names differ because Options.Principal is not set, which warnHalfNamed has logged
 }
 
-// markIn returns the mark that [Handler] put on the request. It ignores the mark if the
-// request has no headers. Such a request may come from a handler that used the context of
-// its call to connect to another server in memory. The mark in that context is not for
-// the other server.
+// markIn returns the mark that [Handler] put on the request. It ignores the mark if the request has
+// no headers. Such a request may come from a handler that connects to another server in memory, and
+// passes on the context of its own call. The mark in that context is not for the other server.
 func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	if c.hasHeader {
 		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
@@ -158,8 +157,8 @@ func (c *caller) overHTTP(ctx context.Context) bool {
 	return c.hasHeader || ctx.Value(http.ServerContextKey) != nil
 }
 
-// warnHalfNamed logs once if the sessions of older clients are bound to other names
-// than states and cursors are.
+// warnHalfNamed logs an error if a user has one name in states and cursors, and another name in the
+// sessions of older clients. It logs each such error only once.
 func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	mark, ofHandler := c.markIn(ctx)
 	ofCalls := p.options.Principal != nil
@@ -197,9 +196,9 @@ func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns a function that names the sender of the call to which a handler's
-// context belongs. The function fails if that call did not come through the middleware
-// of this Protection, or if the call and the request have different sessions.
+// callerIn returns a function that names whoever sent a call. The context is that of the call's
+// handler. The function fails if the call did not come through the middleware of this Protection,
+// or if the call and the request have different sessions.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {

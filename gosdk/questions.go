@@ -53,8 +53,8 @@ func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffe
 	return questions, nil
 }
 
-// checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK
-// would send the client no answer, or would panic, and nothing would recover.
+// checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK would send
+// the client no answer, or it would panic and end the process.
 func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
 	if err := checkJSON(asking); err != nil {
 		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
@@ -62,9 +62,9 @@ func (p *Protection) checkWritable(ctx context.Context, method string, asking an
 	return nil
 }
 
-// checkJSON returns an error if a question or a _meta cannot be written as JSON. In the
-// kinds of questions that are asked most often, it checks only the fields that may hold
-// any value. So it seldom has to write a whole question as JSON.
+// checkJSON returns an error if a question or a _meta cannot be written as JSON. In elicitations
+// and questions for roots, it checks only the fields whose Go type allows any value: all other
+// fields are texts. So it seldom has to write a whole question as JSON.
 func checkJSON(asking any) error {
 	switch q := asking.(type) {
 	case *mcp.ElicitParams:

@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// The functions below are for handlers that seal their own states, on a server without
-// [Protect]. The advantage is that such a handler cannot use a state that was not checked:
-// it gets only the token, and must open it. The price is three calls in each handler that
-// asks questions. On such a server, mcpseal does not send questions to older clients. The SDK
-// sends them, but only one round in each call.
+// The functions below are for handlers that seal their own states, on a server without [Protect].
+// The advantage is that such a handler cannot use a state that was not checked: it gets only the
+// token, and must open it. The price is that each handler that asks questions must call three more
+// functions. On such a server, mcpseal does not send questions to older clients. The SDK sends
+// them, but it asks only one round of questions in a client's call.
 //
 // Another replica may serve the same tool with package elicit. In that case, call
 // [adapter.PinsWording] after Open. If PinsWording returns true, package elicit wrote the
@@ -44,12 +44,11 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	return request, nil
 }
 
-// Answers returns the request's answers to the questions that the previous round asked.
-// It drops all other answers. The log and the observer learn how many were dropped. If
-// Answers drops no answer and changes none, it returns the request's own map, not a copy.
-// If the token pins the wording of its questions (see [adapter.PinsWording]), Answers drops
-// all answers. Use Answers in place of the InputResponses of the request in a handler that
-// calls Open itself.
+// Answers returns the request's answers to the questions that the previous round asked. It drops
+// all other answers. The log and the observer learn how many were dropped. If Answers drops no
+// answer and changes none, it returns the request's own map, not a copy. If the token pins the
+// wording of its questions (see [adapter.PinsWording]), Answers drops all answers. Use Answers in a
+// handler that calls Open itself: such a handler must not read the request's InputResponses.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	if adapter.PinsWording(round) {

@@ -11,12 +11,17 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// send is the sending middleware. It refuses a question if the client has not declared
-// that it can answer such questions. It also refuses an answer that contains a nil. If
-// the SDK itself asks questions in an older client's call, these questions are a round
-// of that call: send stops waiting for an answer when the round's token expires. For
-// the answer to any other question, send waits for the lifetime of a token. Outside a
-// call, a deadline of the context replaces that limit.
+// send is the sending middleware. It refuses a question if the client has not declared that it can
+// answer such questions. It also refuses an answer that contains a nil.
+//
+// send also limits how long it waits for an answer:
+//
+//   - In an older client's call, the SDK itself may ask a round of questions (see sdkRound). For a
+//     question of this round, send waits until the round's token expires.
+//   - For any other question in an older client's call, send waits for the lifetime of a
+//     token.
+//   - Outside such a call, send waits until the deadline of the context. If the context
+//     has no deadline, send waits for the lifetime of a token.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)

@@ -30,7 +30,8 @@ type crowd struct {
 	name  string // the name of the option that sets the limit
 	limit int    // negative means no limit
 	count int    // how many sessions there are; a session is counted from just before the SDK makes it until the SDK has closed it
-	// spare has the sessions that may be displaced, the longest unused first.
+	// spare has the sessions that may be displaced, first the one that was unused for the longest
+	// time.
 	spare list.List
 }
 

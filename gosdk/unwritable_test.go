@@ -20,9 +20,8 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("unwritable") }
 
-// unwritable has questions that cannot be written as JSON. The SDK would panic on some of them,
-// and nothing would recover. The SDK would not send the other questions, so the client would wait
-// for ever.
+// unwritable has questions that cannot be written as JSON. On some of them, the SDK would panic and
+// end the process. The others would never be sent, and the client would wait for ever.
 var unwritable = map[string]mcp.InputRequest{
 	"NaN":           &mcp.ElicitParams{Message: "m", RequestedSchema: map[string]any{"type": "object", "default": math.NaN()}},
 	"a channel":     &mcp.ElicitParams{Message: "m", RequestedSchema: make(chan int)},
@@ -69,9 +68,9 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// In questions of these two types, the adapter checks only the fields that may hold any value.
-// So this test fails if the SDK adds another field that is not a text. It also fails if one of
-// these types gets a MarshalJSON or MarshalText method.
+// In questions of these two types, the adapter checks only the fields whose Go type allows any
+// value. So this test fails if the SDK adds another field that is not a text. It also fails if one
+// of these types gets a MarshalJSON or MarshalText method.
 func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	for _, question := range []mcp.InputRequest{&mcp.ElicitParams{}, &mcp.ListRootsParams{}} {
 		switch any(question).(type) {

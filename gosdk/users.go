@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Users gives each user of a server a name, made from what the user's HTTP requests
-// carry. Its two methods give a user the same name, so set both:
+// Users names the users of a server. It makes a user's name from the user's HTTP requests. Set both
+// of its methods in the options, because both return the same name for a user:
 //
 //	users := gosdk.BearerUsers(key)
 //	gosdk.Options{Principal: users.Principal}

@@ -137,8 +137,8 @@ func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Optio
 }
 
 // TestLateRotationKeepsWhatThisReplicaSealed checks that a replica still opens its own tokens if it
-// gets a rotation late. By its date the old key has expired, but the replica sealed with it a
-// moment ago.
+// gets a rotation late. According to the new file, the old key has expired long ago, but the
+// replica sealed with that key a moment ago.
 func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
 	for name, c := range map[string]struct {
@@ -415,7 +415,8 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// Change the file as the command does. After a reload, mcpseal.New must accept the TTL of two hours.
+	// Change the file as the command mcpseal keys extend does. After a reload, mcpseal.New must
+	// accept the TTL of two hours.
 	d, err := keyfile.Read(path)
 	if err != nil {
 		t.Fatal(err)
@@ -435,7 +436,8 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// While the service runs, the log names the command too.
+	// Now the service runs, and the old key in the file expires too early again. The log must name
+	// the command mcpseal keys extend.
 	l.take()
 	write(t, path, text(t, dated{a, -time.Hour, 30 * time.Minute}, dated{b, 0, never}))
 	var short *keyfile.TooShort

@@ -98,7 +98,7 @@ type replica struct {
 
 	started int                         // how often it was started; tells its processes apart
 	inUse   *version                    // the version that it accepted last
-	revoked map[mcpseal.KeyID]bool      // the keys revoked by any version that it accepted since it started
+	revoked map[mcpseal.KeyID]bool      // the keys that are revoked in any version that the replica accepted since its last start
 	sealing mcpseal.KeyID               // the key that sealed at the last call of watch
 	sealed  map[mcpseal.KeyID]time.Time // the latest time at which each key may have sealed here
 }
@@ -232,7 +232,7 @@ func (r *replica) learn() {
 	}
 }
 
-// opensAt reports whether, by its date, a key opens tokens at the time t.
+// opensAt reports whether the OpensUntil of a key allows the key to open tokens at the time t.
 func opensAt(k *keyfile.Key, t time.Time) bool {
 	return k.OpensUntil.IsZero() || t.Before(k.OpensUntil)
 }

@@ -108,8 +108,8 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	if err := f.Reload(); err != nil || seals(f) != b.ID() {
 		t.Errorf("known secrets need the service: %v", err)
 	}
-	// A wrapped secret is known only if it is the same byte for byte. The secret of b now has a
-	// line end, so it would have to be unwrapped again.
+	// Now the wrapped secret of b includes a line end, so its text in the file has changed. The
+	// source must unwrap this secret again. The key service is away, so the reload must fail.
 	write(t, path, wrapped(t, b.ID(), b.Reveal()+"\r\n", c))
 	if err := f.Reload(); err == nil {
 		t.Error("another text of a secret is taken for the same")

@@ -311,7 +311,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte, isDecoded bool) (in In, boun
 
 var (
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
-	errNames   = fmt.Errorf("%w: not an object, or a name that is the name of an argument in other upper and lower case", exactjson.ErrMalformed)
+	errNames   = fmt.Errorf("%w: not an object, or a name that differs from the name of an argument only in upper and lower case", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")
 )
 

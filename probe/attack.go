@@ -35,7 +35,7 @@ const (
 // it checks.
 type Section struct {
 	Title string `json:"title"` // the heading of the section
-	URL   string `json:"url"`   // where to read it
+	URL   string `json:"url"`   // the address of the section
 }
 
 const specification = "https://modelcontextprotocol.io/specification/" + revision

@@ -99,9 +99,9 @@ func (b book) page(cursor string, as user) message {
 	return b.tool.call(object(arguments)).sentBy(as)
 }
 
-// next returns the cursor for the next page, which the reply r carries. It returns "" if the
-// reply carries no cursor.
-func (b book) next(r *reply) string {
+// nextCursor returns the cursor for the following page, from the reply r. It returns "" if r has no
+// cursor.
+func (b book) nextCursor(r *reply) string {
 	result := r.message.Result
 	if result == nil || r.outcome() != complete {
 		return ""
@@ -129,7 +129,7 @@ func (p *probe) findPages() {
 		all = append(all, book{method: "tools/call", tool: &p.Paged[i]})
 	}
 	for _, b := range all {
-		if p.ended == nil && b.next(p.send(b.page("", firstUser)).reply) != "" {
+		if p.ended == nil && b.nextCursor(p.send(b.page("", firstUser)).reply) != "" {
 			p.pages = append(p.pages, b)
 		}
 	}
@@ -138,7 +138,7 @@ func (p *probe) findPages() {
 // walk reads the first two pages of a book. It returns the cursor that leads to the second page.
 func (p *probe) walk(b book, as user) (cursor string, err error) {
 	first := p.send(b.page("", as)).reply
-	if cursor = b.next(first); cursor == "" {
+	if cursor = b.nextCursor(first); cursor == "" {
 		return "", fmt.Errorf("%s gave no cursor: %s", b, first)
 	}
 	if second := p.send(b.page(cursor, as)).reply; second.outcome() != complete {

@@ -155,8 +155,8 @@ func otherArguments(t *trial) {
 			}
 		}
 		t.tryVariants(f, list, func() (*flow, error) { return t.mint(target) })
-		// Send one more member, which the tool does not know. Perhaps nothing on the server
-		// reads it.
+		// Send one more member, which the tool does not know. This request may get through and do
+		// no harm: perhaps nothing on the server reads the member.
 		fresh, err := t.mint(target)
 		if err != nil {
 			t.unclear(err)
@@ -388,8 +388,9 @@ func duplicateMembers(t *trial) {
 		if ok {
 			t.sendEach(target, fresh, doubled(own, i, second), func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
 		}
-		// Send the state twice in one request, genuine and changed, in both orders. Whichever
-		// copy the server reads, it must refuse one of the two requests.
+		// Send two requests. Each has a genuine state and a changed state, but in different orders.
+		// Whether the server reads the first state or the last, it reads the changed state in one
+		// of the requests. It must refuse that request.
 		both, orders := 0, [][2]int{{0, 1}, {1, 0}}
 		var shown []exchange
 		for _, order := range orders {

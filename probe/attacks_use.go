@@ -134,7 +134,7 @@ func forked(t *trial) {
 		other := t.send(f.retry.with("inputResponses", answers))
 		if got := other.reply.outcome(); got != complete && got != failed {
 			t.result.Outcomes[got.String()]++
-			continue // the server did not accept the refusal, so the honest retry would be the first use of the state
+			continue // the server did not accept these answers, so the honest retry would be the first use of the state
 		}
 		if sent := t.tell(f.retry); t.through(f, sent.reply) {
 			t.recordReuse(f, "first a refusal, then the consent", other, sent)

@@ -31,11 +31,11 @@ type flow struct {
 // honest is what the probe learned from honest calls of a target.
 type honest struct {
 	asks       []string // for each round, the keys of its questions, joined with line breaks
-	shown      string   // what the last result shows
-	same       bool     // whether two calls showed the same result
+	shown      string   // the text of the last result, as reply.shown returns it
+	same       bool     // whether the last results of two calls had the same text
 	failed     bool     // whether an honest call ends with a tool's error
-	refusal    string   // what a result shows if the user refuses
-	unanswered string   // what a result shows after a retry without answers
+	refusal    string   // the text of the result if the user refuses
+	unanswered string   // the text of the result after a retry without answers
 	madeUp     string   // what reply.form returned for the server's reply to a made-up state
 }
 

@@ -36,8 +36,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// encoding/json does not escape every character that controls a terminal. This loop escapes the
-	// others. They occur only in JSON strings, so a reader decodes each escape to the same character.
+	// Some characters can control a terminal, but encoding/json does not escape them. This loop
+	// escapes them. They occur only in JSON strings, so a reader decodes each escape to the same
+	// character.
 	var out bytes.Buffer
 	for _, char := range string(append(text, '\n')) {
 		switch {

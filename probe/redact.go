@@ -40,8 +40,9 @@ func secretsOf(o *Options) (all []secret) {
 		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 			whole := e.EncodeToString([]byte(s.text))
 			texts = append(texts, whole, strings.TrimRight(whole, "="))
-			// The base64 of a longer text that contains the token has one of these three parts.
-			// Which one depends on the number of bytes before the token.
+			// The token may be a part of a longer text. The base64 of the token depends on the
+			// number of bytes before the token: there are three variants. This loop adds all three,
+			// without the characters at the ends that also depend on other bytes.
 			for before, skip := range []int{0, 2, 3} {
 				shifted := e.EncodeToString([]byte(strings.Repeat("\x00", before) + s.text))
 				texts = append(texts, shifted[skip:(before+len(s.text))*8/6])
@@ -193,7 +194,7 @@ func (p *probe) exposes(r *reply) bool {
 	return json.Unmarshal(result.StructuredContent, &page) == nil && p.redact(page.NextCursor) != page.NextCursor
 }
 
-// redactAll redacts every text of a report that may contain what the server sent.
+// redactAll redacts a report: all texts that may contain something from the server.
 func (p *probe) redactAll(r *Report) {
 	hide := func(texts ...*string) {
 		for _, text := range texts {

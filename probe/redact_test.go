@@ -121,7 +121,7 @@ func tokenServer(text, cursor string) http.Handler {
 			switch {
 			case strings.Contains(got, "done"):
 				return resultOf("done for " + text)
-			case got == invalidState && calls%2 == 0: // so refusals differ, and repeat the text
+			case got == invalidState && calls%2 == 0: // some refusals repeat the text, so refusals differ
 				return `"error":{"code":-32602,"message":` + quoted(text) + `}`
 			}
 			return got

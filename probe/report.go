@@ -50,7 +50,7 @@ type Report struct {
 	Results    []Result `json:"results"`        // worst first
 
 	rounds  int    // the number of rounds in which targets ask questions, for all targets together
-	failure string // the first target named by the operator that cannot be attacked, and why; "" if there is none
+	failure string // the first problem with a target or list that the operator named, in words; "" if there is none
 }
 
 // Result is one attack and how it ended. [Report].Results has one for each attack.

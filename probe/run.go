@@ -204,8 +204,8 @@ func (p *probe) readTools() {
 	}
 }
 
-// fixturePrefix is the beginning of the names of the tools with which the official conformance
-// suite tests multi round-trip requests.
+// fixturePrefix is the beginning of certain tool names. The official conformance suite tests multi
+// round-trip requests with these tools.
 const fixturePrefix = "test_input_required_result_"
 
 // fixtures returns the tools of the conformance suite that the server has.

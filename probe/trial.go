@@ -113,7 +113,7 @@ func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
 	if got == early && m.as != noUser && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
-		got = rejected // an honest call with these arguments was not refused: the server refused the state
+		got = rejected // the server accepted these arguments in an honest call, so it refuses the state here
 	}
 	if sent.reply.status == 429 || sent.reply.status == 503 {
 		t.busy++

@@ -96,9 +96,9 @@ func methodOf(message []byte) string {
 // secret returns a random text, so that no input of a fuzz corpus can contain it.
 func secret() string { return "s" + rand.Text() }
 
-// FuzzOpen checks what the server gets for any message of a client. No JSON reader may find in it
-// a state, a cursor or an answer that the proxy did not accept. In the input, TOKEN and CURSOR
-// stand for a token and a cursor that alice got.
+// FuzzOpen gives the proxy any message of a client. In the message that the server gets, no JSON
+// reader may find a state, a cursor or an answer that the proxy did not accept. In the input, TOKEN
+// becomes a token of alice, and CURSOR becomes a cursor of alice.
 func FuzzOpen(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	plaintext := secret()
@@ -176,9 +176,9 @@ func FuzzOpen(f *testing.F) {
 // fuzzRequests are the requests that FuzzSeal answers with its input.
 var fuzzRequests = []string{carriers[0].call(""), carriers[1].call(""), carriers[2].call(""), page("tools/list", ""), page("tasks/list", ""), `{"id":7,"method":"ping"}`, `{"method":"notifications/x"}`}
 
-// FuzzSeal checks what the client gets for any answer of a server. No JSON reader may find in it
-// an unsealed state, an unsealed cursor, or a question that no token pins. In the input, SECRET
-// stands for a plaintext.
+// FuzzSeal gives the proxy any answer of a server. In the message that the client gets, no JSON
+// reader may find an unsealed state, an unsealed cursor, or a question that no token pins. In the
+// input, SECRET becomes a plaintext.
 func FuzzSeal(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	plaintext := secret()

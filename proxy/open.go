@@ -45,7 +45,8 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 	}
 }
 
-// refuse sets the answer to a message of the client that has the wrong form.
+// refuse logs that a message of the client has the wrong form, and sets e.Malformed. If the message
+// needs an answer, refuse sets e.Reply to an error.
 func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why string) {
 	e.proxy.logger().WarnContext(ctx, "proxy: a message of the client was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
 	e.Malformed = true
@@ -234,8 +235,8 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if !at.present {
 		return
 	}
-	// Every server returns the first page if there is no cursor. Not every server does so if the
-	// cursor is empty or null, so the member is then removed.
+	// Some servers do not return the first page if the cursor is empty or null. All servers return
+	// it if there is no cursor, so remove an empty or null cursor.
 	change := changes{"cursor": ""}
 	if at.Text != "" {
 		change["cursor"] = quoted(string(e.page.Position()))

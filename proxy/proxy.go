@@ -21,9 +21,9 @@ import (
 
 // Config says how a [Proxy] seals. Only Boundary is required.
 type Config struct {
-	// Boundary seals states, and decides which tokens are accepted. It is required. It must
-	// have a ring or a codec, from Keys, Format or AlsoOpen of its config, because the proxy
-	// seals cursors with it too.
+	// Boundary seals states, and decides which tokens are accepted. It is required. The boundary's
+	// config must have a ring or a codec, in Keys, Format or AlsoOpen: the proxy seals cursors with
+	// this ring or codec.
 	Boundary *mcpseal.Boundary
 	// Unsolicited lists the names of tools that accept answers in the first call, before they
 	// have asked anything. Nil means none.

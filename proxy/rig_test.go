@@ -237,8 +237,8 @@ const (
 	rooted  = `{"roots":[{"uri":"file:///x"}]}`
 )
 
-// asking returns an answer of the server that asks questions. Both parameters are JSON text; ""
-// means that the answer has no such member.
+// asking returns a server's answer with the result type input_required. Both parameters are JSON
+// text. If a parameter is "", the answer does not have its member.
 func asking(state, questions string) string {
 	if state != "" {
 		state = `,"requestState":` + state

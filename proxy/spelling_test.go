@@ -18,8 +18,8 @@ type place struct {
 	holds []string
 }
 
-// harmless are members that have no meaning at any place.
-var harmless = []string{
+// harmlessMembers have no meaning at any place in a message.
+var harmlessMembers = []string{
 	`"com.example/ext":{"requestState":"x","cursor":"x"}`, `"x":1,"x":2`, `"Names":1`, `"requestStates":"x"`, `"requestStat":"x"`, `"state":"x"`, `"meta":{}`, `"é":1`, `"":1`, `"_":1,"-":1`,
 	`"\ud800":1`, `"\u0000":1`, `"requestState ":"x"`, `"x\u0000requestState":"x"`,
 }
@@ -212,7 +212,7 @@ func TestHarmlessMembersPass(t *testing.T) {
 	for _, p := range everyPlace(t, true) {
 		t.Run(p.name, func(t *testing.T) {
 			r := plainRig(t)
-			for _, more := range harmless {
+			for _, more := range harmlessMembers {
 				if p.name == "an answer to a question" && (strings.Contains(more, `"x":2`) || strings.Contains(more, `\ud800`)) {
 					continue // every part of an answer must mean the same to every reader
 				}

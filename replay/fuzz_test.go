@@ -100,8 +100,8 @@ func FuzzSingleProcess(f *testing.F) {
 	})
 }
 
-// in returns the tokens of a bucket.
-func (u *usedTokens) in(bucket int) iter.Seq2[token, entry] {
+// tokensIn returns the tokens of a bucket.
+func (u *usedTokens) tokensIn(bucket int) iter.Seq2[token, entry] {
 	return func(yield func(token, entry) bool) {
 		for t := u.buckets[bucket].first; t != 0 && yield(t, u.entries[t]); t = u.entries[t].next {
 		}
@@ -118,7 +118,7 @@ func check(t *testing.T, s *SingleProcess) {
 		used := &s.shards[i].used
 		held := 0
 		for b := range used.buckets {
-			for t, e := range used.in(b) {
+			for t, e := range used.tokensIn(b) {
 				if _, ok := used.entries[t]; ok {
 					held++
 				}

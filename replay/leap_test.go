@@ -23,8 +23,9 @@ func (c *clocks) refuse(t *testing.T, token uint64, issued int64, want error) {
 }
 
 // TestAfterALeapOfTheClockOlderTokensAreRefused starts a store while the wall clock is an hour
-// behind, and then sets the clock right. Tokens of an earlier process are dated after the start
-// of the store, but the store cannot know whether they were used.
+// behind, and then sets the clock right. A token of an earlier process, whose clock was right, may
+// be dated later than the start of the store. The store cannot know whether this token was used, so
+// it must refuse the token.
 func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
 	for name, first := range map[string]bool{"before the first use": true, "later": false} {
 		t.Run(name, func(t *testing.T) {

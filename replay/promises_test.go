@@ -15,8 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// The function use returns a use of a token by a user. The token and the user are given as
-// numbers; the user 0 means nobody.
+// This function returns a [mcpseal.Use] for the token and the user with these numbers. If the
+// user's number is 0, there is no user.
 func use(token, owner uint64, lasts time.Duration) mcpseal.Use {
 	u := mcpseal.Use{Round: 1, Issued: time.Now().Truncate(time.Millisecond), Until: time.Now().Add(lasts)}
 	binary.BigEndian.PutUint64(u.Flow[8:], token)

@@ -74,15 +74,15 @@ const (
 	shards = 32
 )
 
-// NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token that
-// is issued after the call has a later date than the store: dates are in milliseconds.
-// Call NewSingleProcess once, when the server starts.
+// NewSingleProcess returns an empty store. It sleeps for a millisecond, because dates are in
+// milliseconds. So every token that is issued after NewSingleProcess has returned has a later date
+// than the store. Call NewSingleProcess once, when the server starts.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
 	called := time.Now()
-	time.Sleep(time.Millisecond) // so that all tokens issued from now on are dated after the call
+	time.Sleep(time.Millisecond) // so that every token issued after this line has a later date than the time above
 	s := newSingleProcess(config, time.Now(), shards)
 	s.oldest.Store(called.UnixMilli() + 1)
 	return s, nil
@@ -115,7 +115,7 @@ func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 
 func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
-	due := now.running + 1 + until - now.wall               // one second more, because the seconds in now are rounded down
+	due := now.running + 1 + until - now.wall               // one second more, because both fields of now are rounded down
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
 	switch {

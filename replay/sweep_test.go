@@ -49,7 +49,7 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	due := func() (n int) {
 		for i, b := range s.used.buckets {
 			if int64(b.due) <= now {
-				for range s.used.in(i) {
+				for range s.used.tokensIn(i) {
 					n++
 				}
 			}
@@ -88,7 +88,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		c.pass(1)
 	}
 	for i := range s.used.buckets {
-		for _, e := range s.used.in(i) {
+		for _, e := range s.used.tokensIn(i) {
 			if e.until == 1 {
 				t.Fatal("an expired use is still held")
 			}
@@ -108,7 +108,7 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	c.pass(1000)
 	c.wall -= 900
 	last := &c.shards[shards-1].used
-	for t, e := range last.in(0) {
+	for t, e := range last.tokensIn(0) {
 		if e.next == 0 {
 			e.until = 1
 			last.entries[t] = e

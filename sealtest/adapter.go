@@ -12,14 +12,14 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every
-// adapter must keep. TestAdapter calls start to make a server with the adapter under test.
-// The [AdapterServer] says what this server must be like. The function start returns a client
-// of the server. Each subtest starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
+// TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every adapter must
+// keep. TestAdapter calls start to make a server with the adapter under test. The [AdapterServer]
+// says what this server must be like. The function start returns a client of the server. Each
+// subtest starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
 // and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
-	kept := make(map[string]bool) // maps a name in limits.Cannot to true if the adapter kept all promises that the name stands for
+	kept := make(map[string]bool) // maps a key of limits.Cannot to true if the adapter kept all promises of that entry
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			failures := promise.run(t, start, limits)
@@ -58,7 +58,8 @@ type AdapterLimits struct {
 	InvalidCursor string
 }
 
-// entryFor returns the name in Cannot that stands for a promise, or "" if there is none.
+// entryFor looks for a promise in the map l.Cannot. It returns the key of the entry that lists the
+// promise, or "" if there is none.
 func (l AdapterLimits) entryFor(promise string) string {
 	if _, ok := l.Cannot[promise]; ok {
 		return promise
@@ -71,8 +72,8 @@ func (l AdapterLimits) entryFor(promise string) string {
 	return ""
 }
 
-// AdapterServer describes the server that a promise needs. The function that you pass to
-// [TestAdapter] makes a server from it.
+// AdapterServer describes a server that a subtest of [TestAdapter] needs. The function that you
+// pass to TestAdapter makes this server.
 type AdapterServer struct {
 	// Boundary is the boundary with which the adapter protects the server.
 	Boundary *mcpseal.Boundary

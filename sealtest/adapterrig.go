@@ -156,7 +156,7 @@ type adapterRequest struct {
 	fields                                        string // further members of params, as JSON text that is sent unchanged
 }
 
-// This method returns the first request of a user, which has no token.
+// This method returns a user's first request, without a token.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {

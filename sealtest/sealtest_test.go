@@ -223,7 +223,8 @@ var broken = map[string]struct {
 	}, "calls the context's method Done"},
 }
 
-// boastingStore says that it cannot block. A test decides whether it waits all the same.
+// boastingStore says that it cannot block. But its method Spend calls the function wait, and a test
+// can choose a function that blocks.
 type boastingStore struct {
 	used sync.Map
 	wait func(context.Context)

@@ -21,7 +21,7 @@ type keyFlags struct {
 	unwrap   unwrap
 	variable string
 	encoding string
-	implied  bool // true if MCPSEAL_KEYS is used because it is set and no flag says where the keys are
+	implied  bool // true if the keys come from MCPSEAL_KEYS and no flag names this variable
 }
 
 func (k *keyFlags) flags(cmd *cobra.Command) {

@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
 )
 
-// TestInspectKnowsTheUsersOfTheProxy checks that mcpseal inspect knows the users of the proxy by the
-// names that docs/operations.md gives. If the names differed, the command would wrongly report the
-// user as the cause of a rejection.
+// TestInspectKnowsTheUsersOfTheProxy gets a token from the proxy, with each way to identify users.
+// docs/operations.md says which --user to give to mcpseal inspect for each of these ways. With this
+// --user, the command must accept the token. With another user, it must reject the token.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

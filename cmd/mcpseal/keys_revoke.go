@@ -98,7 +98,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // if a key was revoked, the key before it seals for longer, and so must also open for longer
+	d.Extend(now, room) // after a revocation, the previous key may seal for longer, so it must also open for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"

@@ -168,7 +168,7 @@ func TestEveryCommandInThePagesRuns(t *testing.T) {
 type reader struct {
 	root, dir   string
 	environment []string
-	addresses   map[string]string // maps an address in the pages to the address of the server that stands for it
+	addresses   map[string]string // maps an address in the pages to the address that the test uses instead
 }
 
 func newReader(t *testing.T, root string) *reader {
@@ -266,8 +266,8 @@ func askLine(cmd *exec.Cmd, line string) (answer []byte, err error) {
 	return answer, cmd.Wait()
 }
 
-// serve starts the server of a line. From then on, the ports 8080 and 9090 in the pages stand for the
-// ports that this server prints.
+// serve starts a server with cmd. In later lines of the page, the addresses that this server prints
+// replace 127.0.0.1:8080 and 127.0.0.1:9090.
 func (r *reader) serve(t *testing.T, line string, cmd *exec.Cmd) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(r.dir, "served.log"))

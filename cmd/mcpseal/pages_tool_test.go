@@ -22,7 +22,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// pageTool stands for programs that the commands in the pages use. A machine with only Go may lack
+// pageTool replaces programs that the commands in the pages use. A machine with only Go may lack
 // these programs. The first argument names the program.
 func pageTool() {
 	tools := map[string]func(args []string) error{
@@ -76,7 +76,7 @@ func pageCurl(args []string) error {
 	return err
 }
 
-// pageKeygen stands for age-keygen -o FILE.
+// pageKeygen does what age-keygen -o FILE does.
 func pageKeygen(args []string) error {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -156,8 +156,9 @@ func printSettings([]string) error {
 	return err
 }
 
-// pageKubectl stands for kubectl. It compares a command with the manifests: names of objects,
-// containers, labels, ports and paths must be right. It keeps secrets as files in the current folder.
+// pageKubectl runs in place of kubectl. It compares a command with the manifests: names of objects,
+// containers, labels, ports and paths must be right. It keeps secrets as files in the current
+// folder.
 func pageKubectl(args []string) error {
 	var words, inside []string
 	flags := map[string]string{}

@@ -131,8 +131,8 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
 }
 
-// repeatable is the value of a flag that may be repeated. It calls its function set with each
-// value, in the order of the command line.
+// repeatable is a flag that may be given several times. It passes each value to the function in the
+// field set, in the order of the command line.
 type repeatable struct {
 	kind string
 	set  func(string) error

@@ -25,8 +25,9 @@ import (
 // client or write it to the log.
 const secretState = "sesame"
 
-// badly(t, answer) starts a server that answers calls with the handler answer, and returns the address.
-// The proxy sends server/discover to see whether the server is there. The server answers that with 400.
+// badly(t, answer) starts a server that answers calls with the handler answer, and returns the
+// address. The proxy sends server/discover to see whether the server is there. The server answers
+// server/discover with 400.
 func badly(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

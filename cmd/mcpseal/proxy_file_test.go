@@ -11,14 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fields(t, text, onTop) returns the settings of a proxy, and the mistakes in a file with this text.
-// onTop is the command line. A field of the file sets its flag only if onTop does not have the flag.
-func fields(t *testing.T, text string, onTop ...string) (*proxying, []string) {
+// parseSettings parses a command line, and a file with the given text. It returns the settings from
+// both, and the mistakes in the file. A field of the file does not change a flag that the command
+// line has.
+func parseSettings(t *testing.T, text string, commandLine ...string) (*proxying, []string) {
 	t.Helper()
 	var p proxying
 	cmd := &cobra.Command{}
 	p.flags(cmd)
-	if err := cmd.ParseFlags(onTop); err != nil {
+	if err := cmd.ParseFlags(commandLine); err != nil {
 		t.Fatal(err)
 	}
 	return &p, setFields(cmd.Flags(), []byte(text))
@@ -45,7 +46,7 @@ rejected-text: start-over
 `
 
 func TestAFileSetsWhatFlagsSet(t *testing.T) {
-	p, wrong := fields(t, goodFile)
+	p, wrong := parseSettings(t, goodFile)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -57,7 +58,7 @@ func TestAFileSetsWhatFlagsSet(t *testing.T) {
 }
 
 func TestAFlagOnTheCommandLineReplacesTheField(t *testing.T) {
-	p, wrong := fields(t, goodFile, "--ttl", "1m", "--trust", "192.0.2.0/24", "--single-use=false")
+	p, wrong := parseSettings(t, goodFile, "--ttl", "1m", "--trust", "192.0.2.0/24", "--single-use=false")
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -103,11 +104,11 @@ func TestAFileWithAMistakeIsRefused(t *testing.T) {
 		"? [a]\n: b":                         "the name of a field is missing",
 		"audience: a\nupstrem: b\nlisten: 1": "upstrem",
 	} {
-		if _, wrong := fields(t, text); !strings.Contains(strings.Join(wrong, "\n"), want) {
+		if _, wrong := parseSettings(t, text); !strings.Contains(strings.Join(wrong, "\n"), want) {
 			t.Errorf("%q: %q, want %q", text, wrong, want)
 		}
 	}
-	if _, wrong := fields(t, "upstrem: x\nlissten: y"); len(wrong) != 2 {
+	if _, wrong := parseSettings(t, "upstrem: x\nlissten: y"); len(wrong) != 2 {
 		t.Errorf("not every mistake is named: %q", wrong)
 	}
 }
@@ -144,7 +145,7 @@ func TestThePageShowsSettingsThatExist(t *testing.T) {
 	if !found {
 		t.Fatal("the page shows no file of settings")
 	}
-	p, wrong := fields(t, file)
+	p, wrong := parseSettings(t, file)
 	if len(wrong) > 0 {
 		t.Error(wrong)
 	}

@@ -71,7 +71,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		}
 		admin := newServer(adminHandler(&parts.ready, parts.metrics), logger)
 		admin.WriteTimeout, admin.ReadHeaderTimeout = 30*time.Second, 5*time.Second
-		admin.SetKeepAlivesEnabled(false) // otherwise idle clients could hold all connections, and health checks would fail
+		admin.SetKeepAlivesEnabled(false) // with keep-alives, idle clients could hold all connections, and health checks would fail
 		defer admin.Close()
 		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 256)) }()
 		printAddress(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")

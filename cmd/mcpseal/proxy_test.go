@@ -216,7 +216,7 @@ func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
 			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 		},
 	})
-	session, err := sdk.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.address, HTTPClient: &http.Client{Transport: watching{&states}}}, nil)
+	session, err := sdk.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.address, HTTPClient: &http.Client{Transport: watchedTransport{&states}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,10 +240,10 @@ func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
 	}
 }
 
-// The type watching is a client's HTTP transport. It records the body of each answer to a POST.
-type watching struct{ got *[]string }
+// watchedTransport is a client's HTTP transport. It records the body of each answer to a POST.
+type watchedTransport struct{ got *[]string }
 
-func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && r.Method == http.MethodPost {
 		body, _ := io.ReadAll(res.Body)

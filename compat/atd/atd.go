@@ -125,9 +125,9 @@ type Page struct {
 	State []byte // what the tool stored, such as a position; at most [MaxState] bytes
 }
 
-// Issue returns the cursor that leads to a page of a request. The error is ErrStateTooLarge
-// or ErrTooLarge, or says that the arguments are not JSON or that a name is not UTF-8.
-// Call Issue unless the page that you return is the last.
+// Issue returns a cursor that leads to the given page. Only the given request can open this cursor.
+// The error is ErrStateTooLarge or ErrTooLarge, or says that the arguments are not JSON or that a
+// name is not UTF-8. Call Issue unless the page that you return is the last.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	p, err := i.payloadOf(request, i.plain)
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Cursors returns a [cursor.Issuer] that issues ATD cursors in place of native ones. The
-// tool of a cursor is the target of the request, and the caller is the user of the request.
-// A cursor does not hold the method, so only requests with the method tools/call can have
-// cursors. A cursor of another session is rejected as invalid, not as expired, because
-// another service issued it. A [cursor.NextPage] with Shared or Cached set is refused. The
-// log says once what these cursors do not protect. Set the result as Options.Cursors of an
-// adapter.
+// Cursors returns a [cursor.Issuer] that issues ATD cursors in place of native ones. The tool of a
+// cursor is the target of the request, and the caller is the user of the request. A cursor does not
+// hold the method, so only requests with the method tools/call can have cursors. Sessions keep
+// services apart: a cursor of another session is rejected as invalid. ([Issuer.Open] rejects such a
+// cursor as expired.) A [cursor.NextPage] with Shared or Cached set is refused. The log says once
+// what these cursors do not protect. Set the result as Options.Cursors of an adapter.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"

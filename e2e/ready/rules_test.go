@@ -222,8 +222,8 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	notice(t, "the page", all(recording, alerts, page), "no alert looks for misuse")
 }
 
-// TestEveryAlertIsTested checks that tests.yaml has two times for each alert: one at which the
-// alert fires, and one at which no alert fires.
+// TestEveryAlertIsTested checks that tests.yaml has a test for each alert. The test must have a
+// time at which the alert fires, and another time at which no alert fires.
 func TestEveryAlertIsTested(t *testing.T) {
 	type test struct {
 		Tests []struct {

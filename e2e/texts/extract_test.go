@@ -297,7 +297,7 @@ func (c *code) trace(expr ast.Expr, f *function) {
 		for _, s := range c.fields[f.folder+" "+e.Sel.Name] {
 			c.trace(s.expr, s.in)
 		}
-	case *ast.CompositeLit: // an error of a type of its own
+	case *ast.CompositeLit: // for example, an error that is a struct
 		if qualified(e.Type) == "cobra.Command" {
 			return // only users of the command line see the texts of a command
 		}
@@ -381,7 +381,7 @@ func (c *code) assigned(name string, f *function) {
 	})
 }
 
-// This method finds the texts that the calls of f have as the argument with this index.
+// This method finds the texts of one argument in all calls of f. The index says which argument.
 func (c *code) arguments(f *function, index int) {
 	type parameter struct {
 		f     *function

@@ -24,7 +24,7 @@ func TestEveryTextHasARow(t *testing.T) {
 	for text := range texts {
 		text = searchable(text)
 		if !strings.Contains(text, " ") || unseen[text] {
-			continue // a single word is a part of a longer text
+			continue // the test assumes that a single word is only a part of a longer text
 		}
 		if known++; !strings.Contains(rows, text) {
 			t.Errorf("docs/messages.md does not explain %q", text)
@@ -62,7 +62,7 @@ var unseen = map[string]bool{
 // TestEveryRowHasAText checks that the code still has every text on the page.
 func TestEveryRowHasAText(t *testing.T) {
 	texts, every := extract(t, root)
-	maps.Copy(every, texts) // also add the texts that are put together with constants
+	maps.Copy(every, texts) // also add the sums of literals and named constants
 	for status := 400; status < 600; status++ {
 		every[http.StatusText(status)] = true
 	}

@@ -15,10 +15,10 @@ const (
 	written = "Looking forward!"
 )
 
-// visitor returns a function that answers questions as a user would. If the first word of a question
-// equals the first argument, the function returns the second argument as the answer. If the server
-// asks that question again, the function cancels it. All remaining questions get an honest answer.
-func visitor(word, other string) func(mutate.Question) any {
+// visitor returns a function that answers questions as a user would. One question begins with the
+// given word. This question gets the given answer. If the server asks it again, the function
+// cancels it. All other questions get an honest answer.
+func visitor(word, answer string) func(mutate.Question) any {
 	honest := map[string]string{
 		"How":      `{"action":"accept","content":{"nights":3,"guests":2}}`,
 		"Which":    `{"action":"accept","content":{"kind":"double"}}`,
@@ -35,7 +35,7 @@ func visitor(word, other string) func(mutate.Question) any {
 		if asked++; asked > 1 {
 			return json.RawMessage(`{"action":"cancel"}`)
 		}
-		return json.RawMessage(other)
+		return json.RawMessage(answer)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Wiki is a server whose handlers return Markdown. They are registered with the SDK's own
-// AddTool. To ask the user, functions deep inside a handler call the helper confirm. Inside
-// the handlers, only this helper uses mcpseal.
+// Wiki is a server whose handlers return Markdown. They are registered with the SDK's own AddTool.
+// A handler, and every function inside it, can ask the user with the helper function named confirm.
+// Inside the handlers, only this helper uses mcpseal.
 //
 //	go run ./examples/wiki                        stdio, for one client
 //	go run ./examples/wiki -http 127.0.0.1:8080   HTTP, for alice and bob

@@ -142,8 +142,9 @@ func TestAYesToTheFirstQuestionIsNoYesToTheSecond(t *testing.T) {
 	}
 }
 
-// each is a loop over both revisions: it calls delete_page, and passes the result to check.
-func each(t *testing.T, page string, answer func(question string) string, check func(name, said, holds string)) {
+// onBothRevisions calls delete_page once on each protocol revision. It passes each result to the
+// function check.
+func onBothRevisions(t *testing.T, page string, answer func(question string) string, check func(name, said, holds string)) {
 	t.Helper()
 	for _, revision := range []string{mutate.Newer, mutate.Older} {
 		fleet := protected(t)
@@ -164,7 +165,7 @@ func TestAUserWhoAgreesGetsMarkdown(t *testing.T) {
 		"plan":   "# Deleted\n\n- `plan`\n",
 		"manual": "# Deleted\n\n- `manual`\n- `manual/setup`\n- `manual/usage`\n",
 	} {
-		each(t, page, func(string) string { return string(yes) }, func(name, said, holds string) {
+		onBothRevisions(t, page, func(string) string { return string(yes) }, func(name, said, holds string) {
 			if said != want || strings.Contains(holds, page) {
 				t.Errorf("%s, %s: %q, holds %s", name, page, said, holds)
 			}
@@ -183,7 +184,7 @@ func TestADeclineHasATextOfItsOwnAndDeletesNothing(t *testing.T) {
 				}
 				return string(yes)
 			}
-			each(t, "manual", answer, func(name, said, holds string) {
+			onBothRevisions(t, "manual", answer, func(name, said, holds string) {
 				if said != "**Declined.** `manual` is as it was." || holds != newPages().String() {
 					t.Errorf("%s, %s to %q: %q, holds %s", name, no, question, said, holds)
 				}

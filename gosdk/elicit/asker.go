@@ -28,16 +28,16 @@ type Asker struct {
 
 	made      map[string]made         // every question of this run, by its key
 	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
-	questions mcp.InputRequestMap     // the questions to send if the handler reads a pending answer
+	questions mcp.InputRequestMap     // the questions of this round; they are sent only if asks is true
 	read      map[string]bool         // true for the keys whose answers the handler has read
 	after     int                     // the highest answer.Number on which the next question, or the next value of Once, may depend
-	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
+	asks      bool                    // true if the handler needs an answer that has not arrived yet: the call then sends its questions
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
 	own       bool                    // true if the handler was registered with elicit
 	parts     int                     // how many calls of Within there were; call n is part n of the run, and all code outside Within is part 0
 	part      int                     // the number of the running call of Within; 0 if none is running
-	used      map[usedKey]int         // the part that used each key
+	used      map[usedKey]int         // maps each used key to the number of its part: see parts
 	pended    bool                    // true if a call of Within returned a Pending
 	over      bool                    // true between calls of Within and after the last one; always false if the handler was registered with elicit
 	misfit    error                   // not nil if an answer does not fit its question
@@ -129,15 +129,15 @@ func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 	if ok && !repeated {
 		a.dropReworded(key)
 	}
-	// After the handler has read a pending answer, its further questions may depend on
-	// that answer, so this round does not send them.
+	// If the handler has tried to read an answer that has not arrived yet, this question may depend
+	// on that answer. So this round does not send the question.
 	if !a.asks {
 		a.put(key, params)
 	}
 	return nil
 }
 
-// put adds a question to those that are sent if the handler reads a pending answer.
+// put adds a question to a.questions, and records it in a.state.Asked.
 func (a *Asker) put(key string, params mcp.InputRequest) {
 	if q, ok := params.(*mcp.ElicitParams); ok {
 		if f, ok := q.RequestedSchema.(*form); ok {

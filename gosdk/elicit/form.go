@@ -152,10 +152,10 @@ func (f *form) copySchema() (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// plainForms and optionForms map each reflect.Type to a []*form. A slice in plainForms
-// has one form, which has no options. A slice in optionForms has the forms with options
-// that were built last. A handler may compute options from what a client sends, so the
-// number and the size of the forms with options are limited.
+// plainForms and optionForms keep forms that were built. Both map a reflect.Type to a []*form. In
+// plainForms, the slice has the one form of the type without options. In optionForms, the slice has
+// the newest forms of the type, each with its options. A handler may compute options from what a
+// client sends. So optionForms keeps only a few forms of a type, and no large form.
 var plainForms, optionForms sync.Map
 
 const (

@@ -83,8 +83,9 @@ func TestAPendingResultThatIsDroppedFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers checks that a handler of elicit does not
-// lose its value of Once when its helpers ask with Within.
+// TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers checks a handler that was registered with
+// elicit. It keeps the value that it computed with the function Once, even if its helpers ask
+// questions with the function Within.
 func TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		s := newService(t, nil)
@@ -135,9 +136,9 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 	}
 }
 
-// TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool cannot lend its answers and values
-// to the tools that it calls. A yes and a price are only for the request that arrived with them. An
-// older client is asked in each of these calls.
+// TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool cannot lend its answers and its
+// values of Once to the tools that it calls. They count only for the request with which they
+// arrived. With an older client, each called tool asks its own question.
 func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		b := &book{}

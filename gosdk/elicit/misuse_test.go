@@ -40,7 +40,8 @@ func askConfirm(ask *elicit.Asker) error {
 const notReturned = "elicit asked a question, but the result of the handler does not ask it"
 
 // TestAPendingResultThatIsTakenButNotReturnedFailsTheCall checks that a call fails if its handler
-// gets the result of a Pending, but returns another result: the user was not asked.
+// calls ToolResult, PromptResult or ResourceResult of a Pending, but returns another result. In
+// that case the user was not asked.
 func TestAPendingResultThatIsTakenButNotReturnedFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -98,9 +99,10 @@ func TestAPendingResultThatIsTakenButNotReturnedFailsTheCall(t *testing.T) {
 	})
 }
 
-// TestAskingByHandInPlaceOfAPendingResultFailsTheCall checks that a call fails if its handler
-// gets the result of a Pending, but asks a question without elicit. To an older client, the SDK
-// itself sends such a question, so the mistake shows only at the end of the call.
+// TestAskingByHandInPlaceOfAPendingResultFailsTheCall checks that a call fails if its handler calls
+// ToolResult of a Pending, but then asks another question by hand, without elicit. An older client
+// still gets the other question: the SDK itself sends it, and the mistake shows only at the end of
+// the call.
 func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		byHand := &mcp.ElicitParams{Mode: "form", Message: "By hand?", RequestedSchema: anyObject}
@@ -470,9 +472,9 @@ func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNotThereIsNoErrorForTheClient checks that the client never gets the error of
-// a pending answer. The handler takes this error out of the function that it passes to Within,
-// and returns it in place of the questions.
+// TestAnAnswerThatIsNotThereIsNoErrorForTheClient checks that the client never gets the error which
+// means that an answer has not arrived yet. The handler takes this error out of the function that
+// it passes to Within, and returns it in place of the questions.
 func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -794,8 +796,8 @@ func TestAnotherRequestInOneRunIsRefused(t *testing.T) {
 	}
 }
 
-// TestAValueOfOnceIsForOneRun checks that each run of a handler may use the same key for Once. A
-// handler that asks by hand runs again, even for an older client.
+// TestAValueOfOnceIsForOneRun checks that each run of a handler may use the same key for the
+// function Once. The handler of this test runs twice, because it asks a question by hand.
 func TestAValueOfOnceIsForOneRun(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -850,7 +852,7 @@ func TestALoopThatAsksForAnotherAnswerEnds(t *testing.T) {
 }
 
 // TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet checks that NotYet does not send a
-// question that the handler made after it had read a pending answer.
+// question that the handler made after it had tried to read an answer that was not there yet.
 func TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{}

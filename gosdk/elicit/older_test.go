@@ -76,8 +76,8 @@ func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 }
 
 // TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug checks that a call fails if inner
-// middleware changes the questions of elicit. An answer counts for elicit's wording, so no other
-// wording may be sent.
+// middleware changes the questions of elicit. elicit takes each answer as the answer to its own
+// wording, so the client must not get another wording.
 func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 	each := func(change func(*mcp.ElicitParams)) func(mcp.InputRequestMap) {
 		return func(m mcp.InputRequestMap) {
@@ -221,9 +221,9 @@ func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
 	}
 }
 
-// TestAResultOfARunThatIsForgottenIsRefused checks that a result is refused if its state has been
-// forgotten: only the last few states of a call are kept. Otherwise the same question would be
-// asked again without an end.
+// TestAResultOfARunThatIsForgottenIsRefused checks that a result is refused if the call no longer
+// knows the state in it. A call keeps only its last few states. Without the refusal, the same
+// question would be asked again and again.
 func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -427,8 +427,9 @@ func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAQuestionIsNobodyElses checks that a required field is still required after middleware has
-// changed the schema of its question.
+// TestAQuestionIsNobodyElses checks that a question does not share its schema with the form that
+// checks the answer. Here middleware changes the question's schema, so that the field is not
+// required any more. An answer without the field must still be refused.
 func TestAQuestionIsNobodyElses(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -512,7 +513,7 @@ func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
 		s := serviceBehind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/call" {
-					close(again) // starts the run that the previous round left to a goroutine
+					close(again) // lets the goroutine of the previous round start its run
 					again = make(chan struct{})
 					goOn := again
 					late.Go(func() { <-goOn; next(ctx, method, req) })

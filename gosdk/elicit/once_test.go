@@ -163,8 +163,8 @@ func afterARelease(t *testing.T, name string, before, after func(*elicit.Asker, 
 }
 
 // TestNothingIsComputedFromAnAnswerThatIsPending checks that Once computes nothing after the
-// handler has read a pending answer. Otherwise a handler that checks its errors later would
-// keep a value made from an empty answer.
+// handler has tried to read an answer that has not arrived yet. Otherwise a handler that checks its
+// errors later would keep a value made from an empty answer.
 func TestNothingIsComputedFromAnAnswerThatIsPending(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for name, handler := range map[string]func(*shop, *elicit.Asker) (string, error){

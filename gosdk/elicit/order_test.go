@@ -121,8 +121,8 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// All three questions are asked again when the words of the first one change, even if an
-		// earlier round did not ask the first one.
+		// The third run leaves out the first question. All three questions are still asked again
+		// when the words of the first one change.
 		s = &shop{changesAt: "Really?"}
 		runs := 0
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -252,9 +252,10 @@ func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	}
 }
 
-// TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive checks that NotYet also drops the answers
-// that came after the consent: the user may refuse this time. The call fails if Once computed a
-// value after the consent.
+// TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive checks a call in which NotYet asks for a
+// consent again. The call drops the answers that came after the first consent, because the user may
+// now refuse. The call fails if Once computed a value after the first consent, because Once
+// computes no value twice.
 func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		connect := func(s *shop, afterwards func(*elicit.Asker) error) func(*elicit.Asker) (string, error) {
@@ -277,7 +278,8 @@ func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 		s.handler = connect(s, func(a *elicit.Asker) error { _, err := ask(a, "Name?").Value(); return err })
 		s.check(t, run(s), `{"done":"connected"}`, "Open?", "Name?", "Open?", "Name?")
 
-		// A question that was made after the consent was read is not sent together with the URL.
+		// The handler asks "Name?" after it has read the consent. When NotYet asks for the consent
+		// again, "Name?" is not sent with it.
 		s = &shop{}
 		s.handler = connect(s, func(a *elicit.Asker) error { ask(a, "Name?"); return nil })
 		s.check(t, run(s), `{"done":"connected"}`, "Open?", "Open?")

@@ -24,7 +24,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 	const unread = "the question confirm was declined or cancelled, and nobody read its answer"
 	for name, c := range map[string]struct {
 		handler func(*elicit.Asker) error
-		want    string // what the client gets if the user refuses; "" if the call fails as a mistake of the author
+		want    string // what the client gets if the user refuses; "" for an internal error, because the handler has a mistake
 	}{
 		"not read": {func(a *elicit.Asker) error {
 			ask(a)
@@ -72,7 +72,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 			if runs++; runs%2 == 0 { // the second of two runs
 				message = "Delete 6 files?"
 			}
-			for range 4 { // the question counts as reworded once, however often this run asks it
+			for range 4 { // the second run asks the new words four times, which counts as one change of the words
 				elicit.Form[confirm](a, "confirm", message)
 			}
 			return why(a, "a")
@@ -165,9 +165,9 @@ func TestARefusalThatWasRewordedIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestARefusedURLThatIsAskedAgainIsNotForgotten checks that a refusal still counts after NotYet has
-// asked the question again. The call fails if the client leaves that question open and the handler
-// does not read its answer.
+// TestARefusedURLThatIsAskedAgainIsNotForgotten checks a handler that asks a refused question again
+// with NotYet, and then never reads the answer. The call fails if the client sends no new answer.
+// The call succeeds if the user now accepts.
 func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	s := newService(t, nil)
 	runs := 0

@@ -217,9 +217,9 @@ func recordOf(response mcp.InputResponse, asked question) (answer, bool) {
 	return answer{question: asked, Action: Accept, Content: text}, err == nil
 }
 
-// run calls the handler. If the handler read a pending answer, run returns the questions
-// to send in place of a result. It returns a nil Pending if the call is done or has
-// failed.
+// run calls the handler. If the handler tried to read an answer that has not arrived yet, run
+// returns the questions to send in place of a result. It returns a nil Pending if the call is done
+// or has failed.
 func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error) {
 	if a.passing == nil {
 		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+

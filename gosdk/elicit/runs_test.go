@@ -56,7 +56,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		}
 	}
-	// askDirectly asks in a handler of elicit, without Within.
+	// askDirectly asks without Within, in a handler that was registered with elicit.
 	askDirectly := func(ask *elicit.Asker, act func()) error {
 		answer, err := elicit.Form[yes](ask, "confirm", "Are you sure?").Value()
 		if err == nil && answer.OK {
@@ -116,10 +116,11 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatAsksWithinIsNotRunTwice checks that a call fails if inner middleware runs its
-// handler twice and drops the first result. What the dropped run asked, or did wrong, must not
-// count in the second run. The test has no older client: if the first run asks such a client, the
-// SDK gets the answer at once, and the second run then starts anew.
+// TestAHandlerThatAsksWithinIsNotRunTwice checks a handler that calls Within. The call fails if
+// inner middleware runs the handler twice in one round, and drops the first result. Otherwise the
+// second run would go on with what the first run asked or did wrong. The test has no older client.
+// With an older client, the SDK gets the answer to the first run's question at once, and the second
+// run starts anew.
 func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask func(ask *elicit.Asker, run *int) error
@@ -212,7 +213,8 @@ func TestAHandlerOfElicitMayRunTwice(t *testing.T) {
 }
 
 // TestAskingWithinAfterAPendingResultIsRefused checks that a handler cannot call Within again after
-// it ignored a Pending, with the same request or with a copy. Otherwise the question would be lost.
+// it has ignored a Pending. Otherwise the question in the Pending would be lost. The second call of
+// Within gets the same request or a copy.
 func TestAskingWithinAfterAPendingResultIsRefused(t *testing.T) {
 	for name, with := range map[string]func(*mcp.CallToolRequest) *mcp.CallToolRequest{
 		"the same request": func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req },

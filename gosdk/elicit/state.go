@@ -26,8 +26,8 @@ type state struct {
 	Numbers int `json:"n,omitempty"`
 	// Seed is a random text that elicitation ids are made from; "" if there are none.
 	Seed string `json:"u,omitempty"`
-	// Reworded counts how often in a row a question changed after it was answered, by
-	// the key of the question.
+	// Reworded has a count for the key of a question: how often in a row the question changed after
+	// the user had answered it.
 	Reworded map[string]int `json:"r,omitempty"`
 }
 
@@ -101,22 +101,22 @@ func digestOf(question mcp.InputRequest) (string, bool) {
 	return string('0'+rune(kind)) + base64.RawURLEncoding.EncodeToString(digest[:]), ok
 }
 
-// canAnswer reports whether an answer is of a kind that can answer the question with
-// this digest.
+// canAnswer reports whether the kind of an answer fits a question. The digest is that of the
+// question, and begins with the question's kind.
 func canAnswer(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
 }
 
-// Once computes a value, such as a random id, a price or a time, in the first round that
-// calls Once with this key. In later rounds it returns the same value. It keeps the
-// value in the sealed state. A call that asks no question afterwards has no such state,
-// so the next call computes the value again. Use Once for everything that must not differ
-// between rounds.
+// Once computes a value, such as a random id, a price or a time, in the first round that calls Once
+// with this key. In later rounds it returns the same value. It keeps the value in the sealed state,
+// which is sent with the call's next questions. If no more questions are sent, the value is not
+// kept: Once computes a new value if the client sends the last round again. Use Once for everything
+// that must not differ between rounds.
 //
-// If a value depends on an answer, read the answer first. If the handler has read an
-// answer that is still pending, Once computes nothing: it fails, and the handler must
-// return its error.
+// If a value depends on an answer, read the answer first. If the handler has tried to read an
+// answer that has not arrived yet, the function Once computes nothing and returns an error. The
+// handler must return that error.
 //
 // Suppose that the handler read an answer, and Once then computed a value. If the user
 // must now answer again, for example because the question changed, the call fails: the
@@ -168,7 +168,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	value, err := compute()
 	if err == nil {
-		err = ask.missingAnswer() // the function compute may have read a pending answer
+		err = ask.missingAnswer() // the function compute may have tried to read an answer that has not arrived yet
 	}
 	if err != nil {
 		return value, err

@@ -30,12 +30,11 @@ import (
 //   - Your function returned without reading a refusal, and the handler still returns a
 //     result.
 //
-// A handler may call Within several times, one after the other. The questions of all
-// these calls must have different keys. Their values of [Once] must have different keys
-// too. Within fails if an earlier call of Within has used the same key. For the same
-// reason, inner middleware must not run such a handler twice. Pass the request that the
-// handler got, or a copy of it. The state of the result is for this package only: the
-// handler must neither read nor write it.
+// A handler may call Within several times, one after the other. Each of these calls needs its own
+// keys, for its questions and for [Once]: Within fails if an earlier call of Within has used the
+// same key. For the same reason, inner middleware must not run such a handler twice. Pass the
+// request that the handler got, or a copy of it. The state of the result is for this package only:
+// the handler must neither read nor write it.
 //
 // Within works in every call that came through the middleware of package gosdk. In any
 // other call it fails, and the log says why.
@@ -136,11 +135,11 @@ func (a *Asker) settle(pending *Pending, err error) {
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
-	passing   *passage.Call // notified when the handler gets the result of the Pending; nil in a handler of elicit
+	passing   *passage.Call // notified when the handler calls ToolResult, PromptResult or ResourceResult; nil in a handler of elicit
 }
 
-// take is called when the handler gets the result of the Pending. It returns false if p
-// is nil, because then there is no result.
+// take is called by ToolResult, PromptResult and ResourceResult. It returns false if p is nil,
+// because then there is no result.
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()

@@ -34,8 +34,9 @@ func recordedState(t *testing.T, s service, session *mcp.ClientSession) string {
 }
 
 // TestAStateThatElicitDidNotWriteIsNoState checks that elicit ignores the state of another tool
-// with the same name, even if that state looks like one of elicit. Such a tool may be on another
-// server of the boundary, or in an earlier release. Its state may be a text of the client.
+// with the same name, even if that state looks like a state that elicit wrote. The other tool may
+// be on another server of the boundary, or in an earlier release. Its state may be any text that a
+// client sent.
 func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	s := newService(t, nil)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}

@@ -197,7 +197,8 @@ func TestLogAndObserverGetTheTrace(t *testing.T) {
 		Logger:   slog.New(traced{slog.NewTextHandler(&log, nil)}),
 		Observer: func(ctx context.Context, _ mcpseal.Event) { observed = append(observed, ctx.Value(traceKey{})) },
 	}), nil)
-	// Middleware added after Protect runs first.
+	// This middleware is added after the call of Protect, so it runs before the middleware of
+	// Protect.
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return next(context.WithValue(ctx, traceKey{}, "trace-1"), method, req)

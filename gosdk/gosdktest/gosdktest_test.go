@@ -109,8 +109,8 @@ func TestNothingIsRejectedByAServerWithoutProtection(t *testing.T) {
 	}
 }
 
-// TestABrokenServerDoesNotReject checks that Rejected returns false if a server fails with another
-// error than that of a rejected token.
+// TestABrokenServerDoesNotReject checks that Rejected returns true only for the error of a rejected
+// token. The servers of this test fail with other errors.
 func TestABrokenServerDoesNotReject(t *testing.T) {
 	rejection := mcpseal.Wire(mcpseal.ErrRejected)
 	for name, broken := range map[string]error{
@@ -414,8 +414,8 @@ func TestMisuseEndsTheTest(t *testing.T) {
 	}
 }
 
-// TestTheContextOfACallReachesLogAndObserver checks that the observer gets the context of the call
-// with every kind of event, on both revisions.
+// TestTheContextOfACallReachesLogAndObserver checks that the observer gets the call's context for
+// each event. It checks clients of both revisions.
 func TestTheContextOfACallReachesLogAndObserver(t *testing.T) {
 	var mu sync.Mutex
 	var ops []string

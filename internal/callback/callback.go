@@ -14,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Error is the error or the panic of code that the author of a server supplied. Its text
-// names only the type of the failure, because the original text may hold a secret.
+// Error says that the server author's code, such as a store, returned an error or panicked. The
+// text of an Error holds no secret: usually, it names only the type of the original error.
 // errors.Unwrap returns the original error.
 type Error struct {
 	kind  string
@@ -28,8 +28,8 @@ func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed returns an Error that wraps err. That error comes from code that the server's author
-// supplied, such as a store or a codec.
+// Failed wraps err in an Error. Usually, err comes from the server author's code, such as a store
+// or a codec.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
 // Guard calls f. If f panics, Guard returns the panic as an Error, otherwise nil. If f gets

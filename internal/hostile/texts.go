@@ -85,8 +85,8 @@ func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is how deep an element of the outermost array nests. Together with that array,
-// the text nests as deep as the strictest peer allows.
+// maxLevels is how many levels the functions nested and aroundLong make. An array around them makes
+// one more level: 99, which is as many as the strictest peer allows.
 const maxLevels = 98
 
 func nested(open, closing string) string {

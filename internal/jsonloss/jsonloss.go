@@ -182,8 +182,8 @@ func compareOutside(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	// If carried is true, hiddenField is not lost. A field outside the embedded type came back, so
-	// the struct has its own JSON methods, and they leave hiddenField out on purpose.
+	// If carried is true, a field outside the embedded type came back. So the struct has its own
+	// JSON methods, which leave hiddenField out on purpose. This does not count as a loss.
 	if hiddenField != "" && !carried {
 		return []string{hiddenField, beside}
 	}

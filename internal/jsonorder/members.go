@@ -25,7 +25,8 @@ type Member struct {
 	From int    // where the value begins in the text
 }
 
-// ReadMembers returns a Members that reads the object in text.
+// ReadMembers returns a Members that reads one JSON object. The argument is the text of that
+// object.
 func ReadMembers(text string) Members {
 	m := Members{scanner: scanner[string]{text: text}}
 	if !utf8.ValidString(text) {

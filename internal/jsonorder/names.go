@@ -71,9 +71,10 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	}
 }
 
-// key is a member of the object that is being sorted, with a piece of its name. The piece is stored
-// as two halves, high and low, so that a key takes 12 bytes and not 16. During the sort,
-// member.next is not an index. It says where in the text the next piece of the name starts.
+// key represents one member while the members of an object are sorted. It has the index of the
+// member, and one piece of the member's name. The piece is stored as two halves, high and low, so
+// that a key takes 12 bytes and not 16. During the sort, member.next is not an index. It says where
+// in the text the next piece of the name starts.
 type key struct {
 	high, low uint32
 	member    uint32 // the index of the member: see the type member

@@ -1,11 +1,12 @@
-// Package jsonorder reads a JSON text for a caller that computes a digest of it. The caller
-// writes the values to a [Stream], with the members of every object in the order of their
-// names.
+// Package jsonorder reads a JSON text for a caller that computes a digest of the text. The caller
+// writes the values of the text to a [Stream]. The digest is the SHA-256 of the stream. In the
+// stream, the members of every object are in the order of their names.
 //
-// The caller writes while it reads and checks the text. While the stream is short, this
-// package sorts the members of an object inside the stream. If the stream gets long, the
-// caller must read the text a second time. It then gets the members of each object in the
-// order of their names.
+// A short text is read only once: the caller reads the values, and writes them to the stream at the
+// same time. At the end of each object, this package sorts the object's members inside the stream.
+// If the stream gets too long for this, the stream is discarded, and the caller must read the text
+// a second time. In this second reading, the caller gets the members of each object in the order of
+// their names.
 //
 // For the second reading, the package keeps notes. They take four bytes for each array,
 // eight for each object with members, twelve for each member, and twelve more for each
@@ -354,7 +355,7 @@ func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	return r.text[this.start:this.end], this.form != literal, true
 }
 
-// name is the place of a member's name in the text, between its quotes.
+// name says where a member's name is in the text. The quotes around the name are not included.
 type name struct {
 	start, end int
 	form       form

@@ -158,7 +158,8 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q becomes %q, then %q", text, once, got[len(long):])
 			}
 		}
-		// SumArguments refuses what the native digest refuses, and alike names.
+		// SumArguments must refuse what the native digest refuses. In addition, it refuses objects
+		// with alike names: see jsonorder.Object.Alike.
 		_, native := argdigest.Sum([]byte(text))
 		sum, err := SumArguments([]byte(text), plainly)
 		if err != nil && strings.Contains(err.Error(), "two names that differ only in upper and lower case") {

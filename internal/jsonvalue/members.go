@@ -43,7 +43,8 @@ type Member struct {
 	jsonorder.Member
 }
 
-// ReadMembers returns a Members that reads the object in text.
+// ReadMembers returns a Members that reads one JSON object. The argument is the text of that
+// object.
 func ReadMembers(text string) Members { return Members{jsonorder.ReadMembers(text)} }
 
 // Next returns the next member. It returns false at the end of the object, and also if the

@@ -137,8 +137,8 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.checkSecret(k.Secret.key)
 }
 
-// checkSecret returns an error if the secret in the line of k belongs to another key. The
-// parameter key was made from that secret.
+// checkSecret compares two ids: the id in the line of k, and the id of the key that was made from
+// the secret in this line. It returns an error if they differ.
 func (k *Key) checkSecret(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

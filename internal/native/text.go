@@ -37,9 +37,9 @@ type Texts[R callback.Reason] struct {
 	mayGive  []R   // the reasons that the codec itself may give for a text that it does not open
 }
 
-// NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that
-// wraps a reason in mayGive, Open fails with that reason. Any other failure has the fallback
-// reason.
+// NewTexts returns a Texts for a prefix and a codec. The parameter mayGive lists reasons. If the
+// codec's Open returns an error that wraps one of them, Texts.Open fails with this reason. Any
+// other failure has the fallback reason.
 func NewTexts[R callback.Reason](prefix string, codec AnyCodec, fallback R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
 	return Texts[R]{prefix, codec, ours, fallback, mayGive}

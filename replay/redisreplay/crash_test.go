@@ -37,7 +37,7 @@ func newRush(t *testing.T, s *server, tokens int) *rush {
 	return r
 }
 
-// run starts goroutines of the group that present every token to every boundary.
+// run adds goroutines to the group. For each boundary, eight goroutines present every token to it.
 func (r *rush) run(t *testing.T, group *sync.WaitGroup) {
 	for _, boundary := range r.boundaries {
 		for g := range 8 {

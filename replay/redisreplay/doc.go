@@ -6,12 +6,11 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
-// To record that a token is used, the store sends one SET command with NX and PX. This takes
-// one round trip, and the server itself decides whether the token was already used. If the
-// server is down or too slow, tokens are rejected. The key in Redis lives at least two
-// minutes longer than the token. The clocks of the processes must differ by less than these
-// two minutes: a process whose clock is further behind would accept the token again after
-// the key is gone.
+// To record that a token is used, the store sends one SET command with NX and PX. This takes one
+// round trip, and the Redis server itself decides whether the token was already used. If this
+// server is down or too slow, tokens are rejected. The key in Redis lives at least two minutes
+// longer than the token. The clocks of the processes must differ by less than these two minutes: a
+// process whose clock is further behind would accept the token again after the key is gone.
 //
 // A server can forget used tokens: when it is restarted or flushed, when a replica that lacks
 // the last writes takes its place, or when it evicts keys. The store notices this, and
@@ -26,8 +25,8 @@
 // appendfsync always, and no replicas. The clock of the server matters too, because keys
 // expire by that clock.
 //
-// The command that records a use is sent only once, whatever MaxRetries the client has. If
-// the answer to the command is lost, a second try would find that the token is used, and an
-// honest user would look like an attacker. So there is no second try: the token is rejected
-// as store_failed, although the server may have recorded its use.
+// The command that records a use is sent only once, whatever MaxRetries the client has. If the
+// answer to the command is lost, a second try would find that the token is used, and an honest user
+// would look like an attacker. So there is no second try: the token is rejected as store_failed,
+// although Redis may have recorded that the token is used.
 package redisreplay

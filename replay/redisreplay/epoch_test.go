@@ -267,10 +267,11 @@ func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	forgotten(t, store, used)
 }
 
-// TestAReplacedMasterIsNotBelieved replaces a master with a replica that lacks a use. The
-// replica accepts the used token, on a new connection. Then the store checks the old
-// master, on an old connection. This master refuses writes, so the check must fail, and
-// the token must be refused.
+// TestAReplacedMasterIsNotBelieved replaces a master with a replica that does not know of a use.
+// The store then presents the used token to the replica, on a new connection, and the replica
+// accepts it. Next, the store checks the epoch, but on an old connection, which leads to the old
+// master. The old master refuses writes, so this check must fail, and the store must refuse the
+// token.
 func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	ctx := context.Background()
 	master, replica := startServer(t), startServer(t)

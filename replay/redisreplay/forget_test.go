@@ -18,8 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// forgetEnv is the environment variable that says for how long tokens are used before
-// Redis forgets, for example "2s". The default is short. Set a longer time to make the
+// forgetEnv is the name of an environment variable. It says how long the test uses tokens before it
+// makes Redis forget them, for example "2s". The default is short. Set a longer time to make the
 // table of the operations page.
 const forgetEnv = "MCPSEAL_FORGET"
 
@@ -32,7 +32,7 @@ const (
 var ways = []struct {
 	name  string
 	left  string // which used tokens work again in spite of the epoch; one of the two constants above
-	some  bool   // true if some tokens always work again without the epoch, on any machine
+	some  bool   // true if, without the epoch, at least one token works again in every run, on any machine
 	setUp func(*testing.T) scene
 }{
 	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},

@@ -132,9 +132,10 @@ func (r *relay) serve(near net.Conn) {
 	}
 }
 
-// dial connects to the server. The parameter near is nil for a new client. Otherwise near is
-// the connection of a client whose server is gone. If the relay keeps that client connected
-// (see the field keeps), dial tries for up to 20 seconds. If not, dial returns an error.
+// dial connects to the server for a client. For a new client, the argument is nil, and dial tries
+// once. For a client that has lost its server, the argument is the connection of the client. In
+// this case dial tries for up to 20 seconds, but stops as soon as r.keeps is false or the client
+// has gone.
 func (r *relay) dial(near net.Conn) (net.Conn, error) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		r.mu.Lock()

@@ -57,24 +57,24 @@ type look struct {
 	from   time.Time // tokens issued before this time are refused
 }
 
-// This method returns true if the check is still valid for an answer of the server. The
-// parameter at is the time when the answer came, and dials is how many connections the client
-// had made by then. A connection made after the check may lead to a server that was restarted,
-// or to another server.
-func (l *look) covers(dials int64, at time.Time) bool {
+// This method returns true if the check is still valid for an answer of the server. The parameter
+// answered is the time of the answer; dials is how many connections the client had made until that
+// time. The check is not valid if the client has made a connection since the check began: that
+// connection may lead to a server that was restarted, or to another server.
+func (l *look) covers(dials int64, answered time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
 	}
 	// The check must be fresh by two clocks: the monotonic clock stops while the machine
 	// sleeps, and the wall clock can be set.
-	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
+	age, asleep := answered.Sub(l.began), answered.Round(0).Sub(l.began.Round(0))
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch is called after the server has accepted a token as unused. It returns an error if
+// confirm is called after the server has accepted a token as unused. It returns an error if
 // the server may have forgotten an earlier use of the token. It sends commands to the server
 // only if the connection may be new or the last check is too old.
-func (s *server) vouch(ctx context.Context, issued time.Time) error {
+func (s *server) confirm(ctx context.Context, issued time.Time) error {
 	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
 	if !l.covers(dials, now) {
 		var err error
@@ -88,9 +88,10 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a check that is valid for an answer (see [look.covers]), and returns that
-// check. It starts a check if none is under way; concurrent callers share the same check.
-func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
+// look waits for a check of the epoch, and returns this check. The check is valid for the answer
+// that the parameters describe: see [look.covers]. It starts a check if none is under way.
+// Concurrent callers share the same check.
+func (s *server) look(ctx context.Context, dials int64, answered time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
 		l := s.now
@@ -105,7 +106,7 @@ func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, er
 		case <-ctx.Done():
 			return nil, explain(ctx.Err())
 		}
-		if l.covers(dials, at) {
+		if l.covers(dials, answered) {
 			return l, l.err
 		}
 	}
@@ -167,7 +168,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook makes each command of this store record the server that answers it.
+// ProcessHook notes, in each command of this store, which server answers the command.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)

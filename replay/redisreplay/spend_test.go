@@ -81,8 +81,8 @@ func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 	}
 }
 
-// TestAUseIsOneCommand counts the commands that the store sends for uses, and its checks of
-// the server.
+// TestAUseIsOneCommand checks that the store sends one command for each use. Besides these
+// commands, the store may only check the epoch, and not too often.
 func TestAUseIsOneCommand(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)

@@ -69,7 +69,7 @@ func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err err
 	if by == nil || err != nil {
 		return false, err
 	}
-	if err := by.vouch(ctx, use.Issued); err != nil {
+	if err := by.confirm(ctx, use.Issued); err != nil {
 		return false, err
 	}
 	return true, nil

@@ -3,9 +3,9 @@
 // scenarios of the conformance suite, a resource that asks the user, and a list of tools
 // on several pages. Its handlers believe every state.
 //
-// Every state and cursor contains a random part and the text of the environment variable CANARY.
-// The server writes a line of JSON for each state and cursor that it issues or gets. The path of
-// the file is in the environment variable JOURNAL.
+// Every state and cursor contains a random part and the text of the environment variable CANARY. If
+// the environment variable JOURNAL has the path of a file, the server writes a line of JSON to this
+// file for each state and cursor that it issues or gets.
 package main
 
 import (

@@ -59,9 +59,8 @@ type acceptance struct{ accepted atomic.Bool }
 type acceptanceKey struct{}
 
 // watch is the outermost middleware. It counts the requests whose token was accepted, and the
-// requests that reached a handler: those for which a tool, a prompt or a resource returned a result
-// that is not an error. A handler can also return an error, but then watch does not count the
-// request as one that reached a handler.
+// requests that reached a handler. A request has reached a handler if a tool, a prompt or a
+// resource returned a result. An error does not count, even if it comes from a handler.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(acceptance)

@@ -30,8 +30,8 @@ const (
 	usualCount = 1500
 	workers    = 4
 
-	// At least these percentages of the requests must reach a handler, and must have an
-	// accepted token. Requests that the server refuses at once prove little.
+	// At least leastReached percent of the requests must reach a handler. At least leastAccepted
+	// percent must have an accepted token. Requests that the server refuses at once prove little.
 	leastReached, leastAccepted = 30, 10
 
 	// After the first tenth of the requests, the live heap may grow by maxGrowth bytes, and the

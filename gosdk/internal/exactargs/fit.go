@@ -155,8 +155,8 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementType returns the Go type of the parts of t that the keyword describes, for a
-// keyword such as items. It returns nil if t has no such parts.
+// elementType returns the Go type of the elements of t. It returns nil if the keyword does not
+// describe elements of t. For example, the keyword items describes the elements of a slice.
 func elementType(t reflect.Type, keyword string) reflect.Type {
 	switch keyword {
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":

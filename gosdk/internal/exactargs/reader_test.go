@@ -285,7 +285,7 @@ func FuzzPagedArguments(f *testing.F) {
 			}
 		}
 		checkRules(t, text, got)
-		for _, raw := range in.Or { // a handler may decode raw with encoding/json, which ignores the case of names
+		for _, raw := range in.Or { // a handler may decode these values with encoding/json, which ignores the case of names
 			var inner struct {
 				fuzzFilter
 				ID json.Number `json:"id"`

@@ -282,8 +282,8 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// exactNumbers converts the json.Numbers in a value from readNumbers to the Go numbers of
-// exactjson.Read. It fails if exactjson.Read refuses a number.
+// exactNumbers replaces each json.Number in a value by the Go number that exactjson.Read makes of
+// it. It fails if exactjson.Read refuses a number.
 func exactNumbers(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

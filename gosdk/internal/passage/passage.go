@@ -52,7 +52,7 @@ type Call struct {
 	wrote  []written
 	asking bool                // true if the last run asked questions
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
-	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of the owed Pending
+	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of that Pending
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 	waits  bool                // true if, in the last run, the function passed to Within tried to read an answer that has not arrived yet
 	lacks  string              // why the handler must return an error; "" if it need not
@@ -64,10 +64,10 @@ type Call struct {
 	withinOf  withinRun  // zero before the first call of Within
 }
 
-// withinRun identifies one run of a handler. For older clients, the SDK runs the handler
-// twice in a round, and only the state and the answers in the request tell the two runs
-// apart. The addresses of their requests do not, because the handler may
-// pass a copy of its request to Within.
+// withinRun identifies one run of a handler. For older clients, the SDK runs the handler twice in a
+// round. Only the state and the answers in the request show which of the two runs it is. The
+// pointer to the request cannot show this, because the handler may pass a copy of its request to
+// Within.
 type withinRun struct {
 	req     mcp.Request
 	round   *mcpseal.Round
@@ -161,8 +161,8 @@ func (c *Call) Owe(questions mcp.InputRequestMap) {
 	c.owed, c.taken = questions, false
 }
 
-// Take records that the handler has called ToolResult, PromptResult or ResourceResult.
-// These are methods of the Pending whose questions were passed to the method Owe.
+// Take is called when the handler calls ToolResult, PromptResult or ResourceResult of the Pending
+// that it must return.
 func (c *Call) Take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -379,9 +379,9 @@ func (c *Call) Asking() bool {
 	return c.asking
 }
 
-// Wording returns the digests of the questions that elicit wrote together with this
-// state, by key. It returns nil if elicit did not write this state. ok is false if
-// elicit asked questions in this round, but wrote another state.
+// Wording returns what elicit stored together with this state: for the key of each question, the
+// digest of the question. It returns nil if elicit did not write this state. ok is false if elicit
+// asked questions in this round, but wrote another state.
 func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

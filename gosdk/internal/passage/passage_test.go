@@ -8,8 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestARoundOfACallBeginsAnew checks that a new round gets a new asker, and that the questions of
-// the previous round are no longer owed.
+// TestARoundOfACallBeginsAnew checks that a new round gets a new asker, and that the handler need
+// not return the questions of the previous round any more.
 func TestARoundOfACallBeginsAnew(t *testing.T) {
 	call, made := &Call{}, 0
 	within := func() any {
@@ -30,8 +30,8 @@ func TestARoundOfACallBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestOnlyAQuestionThatIsOwedIsSettled checks that the handler owes its questions until the SDK
-// sends one of them. A form with another message is another question.
+// TestOnlyAQuestionThatIsOwedIsSettled checks that Owes returns true until the SDK sends one of the
+// questions that were passed to Owe. A form with another message is not one of them.
 func TestOnlyAQuestionThatIsOwedIsSettled(t *testing.T) {
 	form, sample := &mcp.ElicitParams{Mode: "form", Message: "Delete?"}, &mcp.CreateMessageParams{}
 	for _, c := range []struct {

@@ -49,8 +49,8 @@ func (s *Server) writeState(c *call, round int) string {
 	return s.seal(rec)
 }
 
-// readState returns the record in a text that writeState wrote. The result reason says
-// why the text is not accepted; "" means that it is accepted.
+// readState returns the record in a text that writeState wrote. If the text is not accepted, the
+// second result says why. Otherwise it is "".
 func (s *Server) readState(c *call, text string) (rec record, reason string) {
 	switch {
 	case s.hole("short-mac"):

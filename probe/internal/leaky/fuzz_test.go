@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// FuzzServer sends any body, over HTTP and stdio, to a server with one hole and to the
-// sound server. The text STATE in the body stands for a genuine state, and CURSOR for a
-// genuine cursor.
+// FuzzServer sends any body, over HTTP and stdio, to two servers: one has a hole, and the other,
+// the sound server, has none. In the body, the text STATE becomes a genuine state, and the text
+// CURSOR becomes a genuine cursor.
 func FuzzServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, which byte) {
 		leaky := newServer(t, holes[int(which)%len(holes)].Name)

@@ -297,7 +297,7 @@ var attacks = map[string][]attack{
 	"hmac-unbound": {func(t *testing.T, s *Server) bool {
 		state := message{bearer: "alice-token"}.begin(t, s)
 		if payload, _, _ := strings.Cut(unquote(state), "."); edit(payload, "elicitation", "") == payload {
-			return false // the state is sealed, or not signed
+			return false // the state has another form: it is sealed, for example
 		}
 		m := message{name: "rollback", args: `{"env":"prod"}`, bearer: "bob-token", state: state, answers: yes}
 		return m.send(t, s).says() == "rolled back prod" && m.send(t, s).says() != ""

@@ -56,8 +56,8 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	return rec, true, nil
 }
 
-// checkBinding checks that a genuine record was made for this call. The result reason
-// says why it was not; "" means that it was.
+// checkBinding checks that a genuine record was made for this call. It returns "" if so, and
+// otherwise what is wrong.
 func (s *Server) checkBinding(c *call, rec record) (reason string) {
 	if rec.Purpose != "state" {
 		return "purpose"

@@ -39,8 +39,8 @@ func (s *Server) seal(rec record) string {
 	return prefix + b64(s.aead.Seal(nil, nil, text, []byte(prefix)))
 }
 
-// unseal opens the token of a state or a cursor. The result reason says why the token is not
-// accepted; "" means that it is accepted.
+// unseal opens the token of a state or a cursor. If the token is not accepted, the second result
+// says why. Otherwise it is "".
 func (s *Server) unseal(token, purpose string) (rec record, reason string) {
 	state, cursor := purpose == "state", purpose == "cursor"
 	if state && s.hole("suffix-ignored") {

@@ -112,7 +112,7 @@ func (s *Server) readArguments(c *call) bool {
 			return false
 		case given.kind == 0:
 			continue
-		case p.name == "cursor": // the function page checks it, and has its own error
+		case p.name == "cursor": // a cursor is checked later, with another error
 			continue
 		case p.kind == "string" && given.kind != 's', p.kind == "integer" && given.kind != '0':
 			return false

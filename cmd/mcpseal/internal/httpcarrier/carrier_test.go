@@ -90,8 +90,8 @@ type answered struct {
 	err     error // the error of reading the body
 }
 
-// everything returns, as one text, all that the client got.
-func (a answered) everything() string { return fmt.Sprint(a.status, a.header, a.body, a.trailer) }
+// allText returns the status, the headers, the body and the trailers as one text.
+func (a answered) allText() string { return fmt.Sprint(a.status, a.header, a.body, a.trailer) }
 
 var direct = &http.Client{
 	Transport:     &http.Transport{DisableCompression: true, DisableKeepAlives: true},
@@ -200,7 +200,7 @@ func TestTheServerGetsItsStateAndTheClientDoesNot(t *testing.T) {
 			first := f.do("POST", callMessage)
 			_, after, found := strings.Cut(first.body, `"requestState":"`)
 			token, _, _ := strings.Cut(after, `"`)
-			if !found || token == "" || first.status != 200 || strings.Contains(first.everything(), canary) {
+			if !found || token == "" || first.status != 200 || strings.Contains(first.allText(), canary) {
 				t.Fatalf("%+v", first)
 			}
 			retry := strings.Replace(callMessage, `"arguments"`, `"requestState":"`+token+`","inputResponses":{"ok":{"action":"accept","content":{}},"other":{"action":"accept"}},"arguments"`, 1)
@@ -302,7 +302,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFront(t, s.server, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(noCanary{t}, nil)) })
 			got := f.do("POST", callMessage)
-			if got.err != nil || strings.Contains(got.everything(), canary) {
+			if got.err != nil || strings.Contains(got.allText(), canary) {
 				t.Errorf("%+v", got)
 			}
 			if got.status != s.status || s.body != "" && got.body != s.body {
@@ -950,7 +950,7 @@ func TestMessagesThatTheServerSendsOnItsOwnPass(t *testing.T) {
 	for _, s := range []http.HandlerFunc{writes(200, "application/json", asking), writes(200, "text/plain", canary), writes(405, "text/plain", canary), writes(204, "", "")} {
 		f := newFront(t, s)
 		for _, method := range []string{"GET", "DELETE"} {
-			if a := f.do(method, ""); strings.Contains(a.everything(), canary) {
+			if a := f.do(method, ""); strings.Contains(a.allText(), canary) {
 				t.Errorf("%s: %+v", method, a)
 			}
 		}
@@ -1025,7 +1025,7 @@ func TestTheServerCannotSwitchToAnotherProtocol(t *testing.T) {
 		conn.Close()
 	})
 	for _, method := range []string{"GET", "DELETE"} {
-		if a := f.do(method, ""); a.status != 502 || strings.Contains(a.everything(), canary) || a.header.Get("Upgrade") != "" {
+		if a := f.do(method, ""); a.status != 502 || strings.Contains(a.allText(), canary) || a.header.Get("Upgrade") != "" {
 			t.Errorf("%s: %+v", method, a)
 		}
 	}

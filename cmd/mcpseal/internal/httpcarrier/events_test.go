@@ -9,9 +9,9 @@ import (
 	"testing/iotest"
 )
 
-// sealing stands for the core of the proxy, which seals messages. It replaces "secret" with "sealed",
-// and drops a message that has the word "drop".
-func sealing(message []byte) []byte {
+// sealSecret does in these tests what the core of the proxy does otherwise: it seals a message. It
+// replaces "secret" with "sealed", and drops a message that has the word "drop".
+func sealSecret(message []byte) []byte {
 	if bytes.Contains(message, []byte("drop")) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func bytewise(text string) (parts []string) {
 
 func newEvents(most int, last string, parts ...string) *events {
 	return &events{
-		from: &pieces{rest: parts}, seal: sealing, most: most, share: &share{of: &budget{limit: 1 << 30}},
+		from: &pieces{rest: parts}, seal: sealSecret, most: most, share: &share{of: &budget{limit: 1 << 30}},
 		last: func() []byte {
 			if last == "" {
 				return nil

@@ -42,7 +42,7 @@ func FuzzEvents(f *testing.F) {
 		out := rewritten(t, in)
 		var want []string
 		for _, message := range dispatched(in) {
-			sealed := sealing([]byte(message))
+			sealed := sealSecret([]byte(message))
 			switch {
 			case sealed == nil:
 			case string(sealed) == message:

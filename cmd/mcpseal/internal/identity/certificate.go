@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// generalNames maps each kind of name that can name a user to its ASN.1 tag in a certificate.
+// generalNames has the kinds of names that FromCertificate accepts. Each value is the ASN.1 tag of
+// a kind.
 var generalNames = map[string]int{"email": 1, "dns": 2, "uri": 6}
 
 // maxName is the maximum length of a name in a certificate, in bytes.

@@ -1,5 +1,5 @@
-// Package identity tells who sent an HTTP request to the proxy. Tokens are bound to that
-// user, so a mistake here lets one user continue what another user began.
+// Package identity tells which user sent an HTTP request to the proxy. The proxy binds tokens to
+// this user. A mistake here would let one user continue what another user began.
 package identity
 
 import (

@@ -35,7 +35,7 @@ type provider struct {
 	client     *http.Client
 	algorithms []jose.SignatureAlgorithm
 
-	discovered string // the address of the keys in the metadata; "" if the metadata must be fetched
+	discovered string // the jwks_uri that the metadata gives; "" if the metadata must be fetched
 }
 
 // keys fetches the keys. If their address is not known, it fetches the metadata first.

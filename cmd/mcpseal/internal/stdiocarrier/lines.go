@@ -31,10 +31,10 @@ func newLineReader(stream io.Reader, limit int) *lineReader {
 	return &lineReader{bufio.NewReaderSize(stream, 1<<16), limit}
 }
 
-// next returns the next line that is not blank, without its line feed. The line is valid
-// until the next call. If the error is errSplit, next also returns the line. If the error is
-// errTooLong, next has read the line to its end and discarded it.
-func (r *lineReader) next() ([]byte, error) {
+// readMessage skips blank lines, and returns one line without its line feed. The line is valid
+// until readMessage is called again. If the error is errSplit, readMessage also returns the line.
+// If the error is errTooLong, readMessage has read the whole line and discarded it.
+func (r *lineReader) readMessage() ([]byte, error) {
 	for {
 		line, err := r.line()
 		if err != nil {

@@ -97,10 +97,10 @@ func TestTheLongestLineOfTheServerPasses(t *testing.T) {
 			if end == "" {
 				lines = newLineReader(strings.NewReader(text), maxServerLine)
 			}
-			if line, err := lines.next(); !errors.Is(err, want) || err == nil && len(line) != length {
+			if line, err := lines.readMessage(); !errors.Is(err, want) || err == nil && len(line) != length {
 				t.Errorf("%d bytes and %q: %d bytes, %v", length, end, len(line), err)
 			}
-			if line, err := lines.next(); end == "\n" && string(line) != "{}" || end == "" && err != io.EOF {
+			if line, err := lines.readMessage(); end == "\n" && string(line) != "{}" || end == "" && err != io.EOF {
 				t.Errorf("%d bytes and %q, the line after it: %q, %v", length, end, line, err)
 			}
 		}

@@ -178,7 +178,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 	if p.take("7") != nil {
 		t.Error("a cancelled request has an exchange")
 	}
-	p.cancel(`"0 more"`) // this request no longer counts as waiting, because p.take made room for one more cancelled request
+	p.cancel(`"0 more"`) // this time the call has an effect: p.take has made room for one cancelled request
 	if err := request("7"); err != nil {
 		t.Error(err)
 	}

@@ -167,8 +167,8 @@ func beServer(t *testing.T) {
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // the race detector waits a second at each exit
 }
 
-// patient has times that are long enough for a busy machine. Tests in which such a time must pass
-// use shorter ones.
+// patient has times that are long enough for a busy machine. A test that waits until a time has
+// passed uses a shorter time.
 var patient = patience{answers: 30 * time.Second, grace: 10 * time.Second}
 
 func connect(t *testing.T) *rig { return connectWith(t, mcpseal.Config{}, patient) }
@@ -244,7 +244,7 @@ func asBytes(lines []string) (all [][]byte) {
 	return all
 }
 
-// next returns the next line that the client gets, or "" if there will be none.
+// next waits for a line to the client, and returns it. It returns "" if no more lines will come.
 func (r *rig) next() string {
 	r.t.Helper()
 	select {

@@ -35,7 +35,7 @@ func (s *session) note(what string, err error) {
 func (s *session) fromClient(ctx context.Context, in io.Reader) error {
 	lines := newLineReader(in, maxClientLine)
 	for {
-		line, err := lines.next()
+		line, err := lines.readMessage()
 		switch {
 		case errors.Is(err, errTooLong), errors.Is(err, errSplit):
 			s.note("a line of the client was refused", err)
@@ -102,7 +102,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 func (s *session) fromServer(ctx context.Context, out io.Reader) error {
 	lines := newLineReader(out, maxServerLine)
 	for {
-		line, err := lines.next()
+		line, err := lines.readMessage()
 		switch {
 		case errors.Is(err, errTooLong): // the line is gone, so nobody knows which request it answers
 			s.note("a line of the server was dropped", err)
