@@ -125,10 +125,9 @@ type Request struct {
 // adapter makes a Principal for each request, from what its SDK knows about the caller.
 type Principal func(ctx context.Context) (string, error)
 
-// User returns a principal for a user that is already known. If id is empty, the
-// principal returns an error, because an authenticated caller without a name must not
-// count as a caller without a user. Use this principal if the user was verified before the
-// request reached the adapter.
+// User returns a principal for a user that is already known. If id is empty, the principal returns
+// an error: a caller who has signed in must not count as nobody. Use this principal if the user was
+// verified before the request reached the adapter.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

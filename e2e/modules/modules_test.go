@@ -182,7 +182,7 @@ func TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry(t *testing.T) {
 	root := readModFile(t, ".").Module.Path
 	const api = "go.opentelemetry.io/otel"
 	direct := map[string]bool{root: true, api: true, api + "/metric": true, api + "/trace": true}
-	indirect := map[string]bool{ // dependencies of the API itself
+	indirect := map[string]bool{ // what the API of OpenTelemetry depends on
 		"github.com/cespare/xxhash/v2": true, "github.com/go-logr/logr": true, "github.com/go-logr/stdr": true, "go.opentelemetry.io/auto/sdk": true,
 	}
 	file := readModFile(t, "otelseal")

@@ -744,9 +744,9 @@ func TestACopyOfTheRequestIsOfTheSameRun(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheRequestIsOfTheSameRunInAHelper checks a handler of elicit whose helper passes a
-// copy of the request to Within. The handler also calls the function Once, which must compute its
-// value only one time.
+// TestACopyOfTheRequestIsOfTheSameRunInAHelper calls a function from a handler of elicit. This
+// function passes a copy of the request to Within. Once must still compute each value only one
+// time.
 func TestACopyOfTheRequestIsOfTheSameRunInAHelper(t *testing.T) {
 	for name, with := range copies {
 		t.Run(name, func(t *testing.T) {

@@ -345,7 +345,7 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 				return "", err
 			}
 			sure := ask(a, "Sure?")
-			if s.words == "Which?" { // after the words have changed, the answer to "Sure?" is never read
+			if s.words == "Which?" { // false after the words have changed: then nothing reads the answer to "Sure?"
 				return readAll(func() *elicit.Answer[value] { return ask(a, "Why?") }, func() *elicit.Answer[value] { return sure })
 			}
 			return "deleted", nil

@@ -2,8 +2,8 @@
 // have the same digest if and only if they have the same value.
 //
 // White space, escapes and the spelling of a number do not change the digest. The order of members
-// counts only in an object with two names that a handler may confuse, such as "a" and "A" (see
-// [jsonorder.Object.Alike]). Everything else changes the digest. Numbers are compared by their
+// counts only if an object has two member names that a handler may confuse, such as "a" and "A"
+// (see [jsonorder.Object.Alike]). Everything else changes the digest. Numbers are compared by their
 // exact decimal value, and are never converted to a float. Strings are sequences of UTF-16 code
 // units.
 //

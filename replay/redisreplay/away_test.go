@@ -32,7 +32,7 @@ func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) 
 // log has the given cause.
 func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	t.Helper()
-	log, err := openedWith(t, store, time.Minute) // the Redis client gives up earlier than that
+	log, err := openedWith(t, store, time.Minute) // the Redis client gives up before a minute has passed
 	var rejected *mcpseal.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
 		t.Fatalf("Open = %v", err)

@@ -80,7 +80,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		a.names.Add(name)
 	}
 	var all []*jsonschema.Schema
-	named := false // true if a schema has propertyNames, so that any text in an enum may be a name
+	named := false // true if a schema has propertyNames; a text in an enum may then be a name
 	isDraft07 := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
 		if rule := idleRule(s, isDraft07); rule != "" {
