@@ -41,7 +41,7 @@ const (
 	ClaimQuestions                      // which questions were asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // an id of this round, so that a replay store can make the token work only once
-	ClaimWording                        // the exact wording of the questions; only tokens of package elicit prove it, so that elicit can recognise the states that it wrote
+	ClaimWording                        // the exact wording of the questions; by this claim, package elicit recognises the states that it wrote
 
 	claimsEnd
 	allClaims = claimsEnd - 1

@@ -23,7 +23,7 @@ import (
 // A codec may also have a method KeyID(text string) string, which returns the id of the
 // key that a text names, whether the text is genuine or not. The log shows this id.
 //
-// The suite sealtest.TestCodec checks that a codec does all this.
+// Test your codec with the suite sealtest.TestCodec.
 type Codec interface {
 	// Seal appends to dst a text that carries the payload.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)

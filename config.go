@@ -35,10 +35,10 @@ type Config struct {
 	// accept each other's tokens if they share an Ephemeral ring and have no audience. To prevent
 	// this, give each boundary an audience or its own ring.
 	Audience string
-	// RequireUser makes the boundary open and seal tokens only for calls with a user. If a
+	// RequireUser means that the boundary opens and seals tokens only for calls with a user. If a
 	// call has no user and no token, and its handler asks a question, the call fails with an
-	// internal error, which is also in the log. Calls that neither send nor receive a token
-	// are not affected. Set it if every caller signs in.
+	// internal error, which is also in the log. Calls that neither send nor receive a token are not
+	// affected. Set RequireUser if every caller signs in.
 	RequireUser bool
 
 	// TTL is how long a token can be opened after it was sealed. 0 means 10 minutes. A token

@@ -15,9 +15,9 @@ import (
 // carry every claim. Other formats serve to share tokens with servers whose tokens are
 // not native.
 //
-// A format checks that a token is genuine. It also checks that the token is bound to this method
-// and target, to this user and to this service. A format makes each of these three checks only if
-// it carries the claim: see Carries. The boundary checks everything else, the arguments included.
+// A format checks that a token is genuine. It also checks three claims: that the token is bound to
+// this method and target, to this user and to this service. A format checks a claim only if its
+// tokens carry the claim: see Carries. The boundary checks everything else, the arguments included.
 // Each sealed token has exactly one text: a format refuses any other text, even one that decodes to
 // the same bytes. A format is called concurrently and keeps neither the binding nor the claims. It
 // refuses a token with a user if the request has no user, and a token without a user if the request
@@ -37,7 +37,7 @@ import (
 // The package elicit refuses such a format. A format that wraps such a format must have
 // the method Unsealed too: otherwise a wrapped compat.Plaintext opens and seals nothing.
 //
-// The suite sealtest.TestFormat checks that a sealed format does all this.
+// Test your format with the suite sealtest.TestFormat, unless anybody can write its tokens.
 type Format interface {
 	// Prefix returns the text that every token begins with: 2 to 16 lower-case letters and
 	// digits, then a full stop. A boundary chooses the format of a token by the token's

@@ -110,7 +110,7 @@ func TestAForeignFormatSealsWithWaivers(t *testing.T) {
 		t.Fatalf("%q, %v", token, err)
 	}
 	s.accept(t, deploy(), token)
-	// Native tokens carry all claims, and still open.
+	// Native tokens carry all claims. The service must open them too.
 	native := newService(t, mcpseal.Config{Keys: keys})
 	s.accept(t, deploy(), native.first(t, deploy(), step))
 }

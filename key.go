@@ -35,8 +35,8 @@ type Key struct {
 }
 
 // keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt follows
-// the first pointer if two things are true: the Key is in an unexported field, and the verb is not
-// valid for pointers, such as %e.
+// the first pointer if the Key is in an unexported field and the verb, such as %e, is not valid for
+// pointers.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte

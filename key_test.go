@@ -278,7 +278,7 @@ func TestSealsAreCountedForEachKeyAndPurpose(t *testing.T) {
 	for range 3 {
 		s.first(t, deploy(), step)
 	}
-	reloaded := newRing(t, newKey(t), key) // continues the count of the old ring
+	reloaded := newRing(t, newKey(t), key) // the new ring continues the old ring's count of seals
 	if n := reloaded.Seals(key.ID(), mcpseal.PurposeState); n != 3 {
 		t.Errorf("%d seals counted, want 3", n)
 	}

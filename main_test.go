@@ -149,8 +149,8 @@ type service struct {
 	book *logbook
 }
 
-// askAgain replaces the Config.AskAgain of every service that has a lower value. Tests set it to try
-// all causes of a rejection with that value.
+// askAgain is the lowest Config.AskAgain of a service that newService makes. Tests set askAgain to
+// try all causes of a rejection with this value.
 var askAgain mcpseal.AskAgain
 
 // newService makes a boundary. If the config lacks keys or an audience, newService adds them.
@@ -215,7 +215,7 @@ func (s service) accept(t *testing.T, request mcpseal.Request, token string) mcp
 	return round
 }
 
-// reject opens a token, and checks that it is rejected for this reason.
+// reject opens a token, and checks that it is rejected with the wanted reason.
 func (s service) reject(t *testing.T, request mcpseal.Request, token string, want mcpseal.Reason) {
 	t.Helper()
 	round, err := s.Open(context.Background(), request, token)

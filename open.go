@@ -108,8 +108,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkArguments compares the round's arguments with those that the token was sealed for.
-// It keeps the digest of the arguments in the round, for a later Seal.
+// checkArguments checks that the token was sealed for the arguments of this round. It stores their
+// digest in the round, for a later Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digestArguments(round); fail != nil {
 		return fail

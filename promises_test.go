@@ -71,9 +71,9 @@ func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
 	token := s.first(t, deploy(), step, confirm)
 	body := len("ms1.")
-	// After the prefix, the first 32 bits are the key id. A change there makes the key unknown,
-	// and a change after them is a forgery. The last character may have unused bits at its end;
-	// if a change sets them, the token is malformed.
+	// After the prefix, the first 32 bits are the key id. A change in these 32 bits makes the key
+	// unknown. A change of a later bit is a forgery. The last character may have unused bits at its
+	// end; if a change sets them, the token is malformed.
 	for i := range len(token) {
 		for _, c := range base64url {
 			if byte(c) == token[i] {
@@ -478,7 +478,7 @@ func TestARoundOfAnotherBoundaryIsNotSealed(t *testing.T) {
 	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
 }
 
-// undigestible are arguments that have no digest.
+// undigestible lists arguments that have no digest.
 var undigestible = []string{`{"hush":1,"hush":2}`, `{"hush"`, "{\"hush\":\"\xff\"}", " ", strings.Repeat("[", 129) + strings.Repeat("]", 129), strings.Repeat(" ", 4<<20) + "{}"}
 
 func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
@@ -497,9 +497,9 @@ func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 	}
 }
 
-// TestWithATokenEveryFailureIsTheFrozenError tries arguments with and without a digest together
-// with good and bad tokens. It makes each call with a user and without. The client always sees the
-// same error, so it cannot tell what is wrong.
+// TestWithATokenEveryFailureIsTheFrozenError combines arguments that have a digest or none, good
+// and bad tokens, and calls with and without a user. The client always sees the same error, so it
+// cannot tell what is wrong.
 func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	ctx := context.Background()
 	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))

@@ -402,7 +402,7 @@ func TestEveryReasonToRejectIsTested(t *testing.T) {
 	tested := map[mcpseal.Reason]bool{ // other tests cover these, with a clock
 		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
 		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
-		mcpseal.ReasonCanceled: true, // this one needs a context
+		mcpseal.ReasonCanceled: true, // other tests cover this one too, with a context that has ended
 	}
 	for _, c := range causes {
 		tested[c.want] = true

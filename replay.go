@@ -14,12 +14,12 @@ import (
 // replay/redisreplay has a store in Redis. Implement a ReplayStore to use another
 // database.
 //
-// Spend returns true exactly once for each flow and round, whoever calls it, and
-// remembers the use at least until use.Until. When in doubt, Spend returns an error, and
-// the token is rejected. If the context has already ended, Spend returns an error and
-// records nothing. Spend returns by the context's deadline: a boundary does not wait
-// longer. While 2,000 calls of Spend have not returned, a boundary rejects single-use
-// tokens without calling Spend. A token counts as used even if the handler fails later.
+// Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use
+// at least until use.Until. When in doubt, Spend returns an error, and the token is rejected. If
+// the context has already ended, Spend returns an error and records nothing. Spend returns by the
+// context's deadline: a boundary does not wait longer. While 2,000 calls of Spend are still
+// running, a boundary rejects single-use tokens without calling Spend. A token counts as used even
+// if the handler fails later.
 //
 // Test your store with the suite sealtest.TestReplayStore.
 //

@@ -85,7 +85,8 @@ func (r *Round) Expires() (at time.Time) {
 	return at
 }
 
-// identify calls the principal, unless that was done already, and keeps the user.
+// identify calls the function r.caller, unless that was done already, and keeps the user that it
+// returns.
 func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {
 		return nil
@@ -106,11 +107,10 @@ type Request struct {
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments as it arrived, without the cursor if
-	// there is one among them. Nil and null mean {}. If the request has a token, Open
-	// digests the arguments and Seal uses that digest. On a first round Seal reads the
-	// arguments, so they must not change until Seal returns: give Open a copy if a
-	// handler can change these bytes.
+	// Arguments is the JSON text of params.arguments as it arrived. If the arguments include a
+	// cursor, leave the cursor out. Nil and null mean {}. If the request has a token, Open digests
+	// the arguments and Seal uses that digest. On a first round Seal reads the arguments, so they
+	// must not change until Seal returns: give Open a copy if a handler can change these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means that there is no user. The boundary calls it when
 	// it opens or seals a token: once a round, or twice if a token was rejected and

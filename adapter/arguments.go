@@ -50,9 +50,9 @@ func (a *Arguments) Release() {
 	argumentsPool.Put(a)
 }
 
-// AppendStrings appends members to dst as a JSON object, sorted by name, so that the same
-// members always have the same digest. Use AppendStrings if you have a buffer of your own for
-// the copy; otherwise use [CopyStrings].
+// AppendStrings appends members to dst as a JSON object, sorted by name, so that the same members
+// always have the same digest. Use AppendStrings if you have your own buffer for the JSON object;
+// otherwise use [CopyStrings].
 func AppendStrings(dst []byte, members map[string]string) []byte {
 	var room [16]string // on the stack, and enough for most requests
 	names := room[:0]

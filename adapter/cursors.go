@@ -47,8 +47,8 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers is an issuer that refuses requests without a user. Open makes the Principal of a
-// request return an error if there is no user.
+// forUsers is an issuer that refuses requests without a user. Open replaces the request's Principal
+// by a function that fails if there is no user.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

@@ -18,8 +18,8 @@ type Table[K, V any] struct {
 	sweep   int // when there are this many entries, Add removes those of garbage-collected objects
 }
 
-// Add adds an object with its value. If the table has the object already, Add changes
-// nothing and returns false. Use the result to find a server that is protected twice.
+// Add adds an object with its value. If the table has the object already, Add changes nothing and
+// returns false. Use the result, for example, to notice that a server is protected twice.
 func (t *Table[K, V]) Add(object *K, value V) bool {
 	key := weak.Make(object)
 	t.mu.Lock()

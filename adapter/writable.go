@@ -7,11 +7,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// CheckWritable returns an error if a value cannot be written as JSON. Call it with each
-// question of a handler, before you seal the question. An SDK writes a result after the
-// adapter has returned. If the SDK cannot write it, the SDK may panic or leave the client
-// without an answer. The error's text is safe to log. CheckWritable is fast: it checks most
-// values without writing them.
+// CheckWritable returns an error if a value cannot be written as JSON. Call it with each question
+// of a handler, before you seal the question. An SDK writes the result with the question after the
+// adapter has returned. If the SDK cannot write the result, it may panic or leave the client
+// without an answer. The error's text is safe to log. CheckWritable is fast: it checks most values
+// without writing them.
 func CheckWritable(value any) error {
 	if isPlain(value, 0) {
 		return nil

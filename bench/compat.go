@@ -82,9 +82,9 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script that uses an SDK of another language, and sends it the map params.
-// The script opens the token in this map. startPeer first copies the script to the directory
-// that holds the SDK's modules.
+// startPeer starts a script that uses an SDK of another language, and sends it params as JSON. The
+// script opens the token in params. startPeer first copies the script to the directory that holds
+// the SDK's modules.
 func startPeer(program, script string, params map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
@@ -100,10 +100,10 @@ func startPeer(program, script string, params map[string]string) (func() float64
 	return startProgram(program, []string{copied}, params)
 }
 
-// startProgram starts another process and sends it the map params. After that, the process
-// reads numbers: each says how often to run a job. startProgram returns a function that
-// measures how long one job takes in that process, in nanoseconds. The process ends when its
-// input ends, so it does not outlive the benchmark.
+// startProgram starts another process, and sends it params as JSON. After that, the process reads
+// numbers: each says how often to run a job. startProgram returns a function that measures how long
+// one job takes in that process, in nanoseconds. The process ends when its input ends, so it does
+// not outlive the benchmark.
 func startProgram(program string, args []string, params map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err

@@ -15,13 +15,13 @@ import (
 func coreComparisons() []comparison {
 	return []comparison{
 		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{
-			retries("no store", mcpseal.Config{}),
-			retries("a store that may block, with a timeout", mcpseal.Config{Replay: mayBlock{memoryStore()}}),
-			retries("replay.SingleProcess", mcpseal.Config{Replay: memoryStore()}),
+			retryContender("no store", mcpseal.Config{}),
+			retryContender("a store that may block, with a timeout", mcpseal.Config{Replay: mayBlock{memoryStore()}}),
+			retryContender("replay.SingleProcess", mcpseal.Config{Replay: memoryStore()}),
 		}},
 		{title: "a retry with a counting observer; 256 B of state; target: at most 1.3 times the first row", most: 6, contenders: []contender{
-			retries("no observer", mcpseal.Config{}),
-			retries("a counting observer", mcpseal.Config{Observer: countEvents()}),
+			retryContender("no observer", mcpseal.Config{}),
+			retryContender("a counting observer", mcpseal.Config{Observer: countEvents()}),
 		}},
 		{title: "opening 64 questions with keys of 128 bytes; target: at most 20,000 ns", contenders: manyQuestions()},
 	}
@@ -42,8 +42,9 @@ func countEvents() func(context.Context, mcpseal.Event) {
 	}
 }
 
-// retries opens the token that the last run sealed, so that every token is used once.
-func retries(name string, config mcpseal.Config) contender {
+// retryContender returns a contender. Each run opens the token that the previous run sealed, so
+// that every token is used once.
+func retryContender(name string, config mcpseal.Config) contender {
 	config.Keys, config.Audience, config.Logger = ring(mcpseal.GenerateKey()), audience, slog.New(slog.DiscardHandler)
 	config.MaxRounds, config.MaxFlow = mcpseal.NoLimit, mcpseal.NoLimit
 	b, err := mcpseal.New(config)

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// cursorComparison compares ways to serve a page of a list: open the cursor of this page,
-// and issue the cursor of the next page.
+// cursorComparison compares ways to serve a page of a list. To serve a page means to open its
+// cursor and to issue the cursor of the next page.
 func cursorComparison() comparison {
 	const size = 64
 	position := strings.Repeat("x", size)

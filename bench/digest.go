@@ -53,9 +53,9 @@ func digestContenders(text string) []contender {
 	}
 }
 
-// memberContenders returns two contenders. Each of them digests an object that has as many
-// members as count says. In the first object, the members are sorted by name. In the second,
-// they are in random order.
+// memberContenders returns two contenders. Each of them digests an object with this number of
+// members. The members are sorted by name for the first contender, and in random order for the
+// second.
 func memberContenders(count int) []contender {
 	order := make([]int, count)
 	for i := range order {

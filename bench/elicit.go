@@ -60,7 +60,7 @@ func answeredBefore(options ...elicit.FormOption) func() {
 	next := thirdRound(options...)
 	ask, asked := next(), 0
 	return func() {
-		if asked++; asked == 900 { // one run may ask at most 1000 times under one key
+		if asked++; asked == 900 { // below the limit: one run may ask at most 1000 times under one key
 			ask, asked = next(), 0
 		}
 		got, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value()

@@ -42,7 +42,7 @@ type growing struct {
 // power of k.
 const (
 	constant  = 0.0
-	lookup    = 0.5 // more than constant, because a map of 100,000 entries does not fit into the fastest caches
+	lookup    = 0.5 // a lookup in a larger map takes longer: a map of 100,000 entries does not fit into the fastest caches
 	linear    = 1.0
 	quadratic = 2.0
 	slack     = 0.1 // how much a measured exponent may exceed its limit, because access to larger data is slower, and because times have noise

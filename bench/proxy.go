@@ -20,15 +20,15 @@ import (
 )
 
 // hop compares the command mcpseal proxy with a plain reverse proxy, as a client sees them. Both
-// are in front of the same server. Plain and Sealing are both times in nanoseconds, or both rates
-// in jobs per second.
+// are in front of the same server. Plain and Sealing have the same unit: nanoseconds for times,
+// jobs per second for rates.
 type hop struct {
 	Name    string  `json:"name"`
 	Plain   float64 `json:"plain"`
 	Sealing float64 `json:"sealing"`
 	Ratio   float64 `json:"ratio"`
-	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed for times; 0 for rates
-	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed for rates; 0 for times
+	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed; 0 if Plain and Sealing are rates
+	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed; 0 if Plain and Sealing are times
 }
 
 func (h hop) met() bool { return h.Ratio >= h.Least && (h.Most == 0 || h.Ratio <= h.Most) }
@@ -39,8 +39,8 @@ const proxyWorkers = 8
 // proxiedJob is what a client does through a proxy, with the limits for its ratios.
 type proxiedJob struct {
 	name         string
-	json, events float64 // the highest ratios of times that are allowed, for answers in JSON and for answers as events
-	rate         float64 // the lowest ratio of rates that is allowed
+	json, events float64 // the highest allowed ratio of the two times: with answers in JSON, and with answers as events
+	rate         float64 // the lowest allowed ratio of the two rates
 	run          func(c *proxyClient) error
 }
 
@@ -61,8 +61,8 @@ func proxyComparisons() []comparison {
 	}
 }
 
-// hopTimes measures the median time of each job through both proxies. The proxies take turns
-// after each job.
+// hopTimes measures the median time of each job: through the plain proxy, and through the sealing
+// proxy. In each turn, the job runs once through each of them.
 func hopTimes(budget time.Duration) (all []hop) {
 	jobs, proxies := proxiedJobs(), startProxies()
 	for _, accept := range []string{"application/json", "text/event-stream"} {
@@ -191,8 +191,7 @@ var startProxies = sync.OnceValue(func() (pair proxyPair) {
 	}
 })
 
-// startServing starts a process that prints "serving" and its address, and returns the
-// address.
+// startServing starts a process, and returns the address that the process prints after "serving".
 func startServing(cmd *exec.Cmd, environment ...string) (address string) {
 	cmd.Env = append(os.Environ(), environment...)
 	var log bytes.Buffer

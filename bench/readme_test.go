@@ -36,9 +36,9 @@ var figures = []figure{
 	{"A call that asks a question makes # allocations more, its retry included", mcpgoAsking, "protected", "allocations"},
 }
 
-// tableFigures says where the figures of the table in docs/speed.md come from. A key is a column of
-// this table. The value is the row that the benchmark prints for the column. Each row of the table
-// in docs/speed.md is for one size of state, but the last row shows the number of allocations.
+// tableFigures maps each column of the table in docs/speed.md to a row that the benchmark prints.
+// The column shows the figures of this printed row. In the page's table, each row is for one size
+// of state, but the last row shows the number of allocations.
 var tableFigures = map[string]string{
 	"mcpseal":                  "mcpseal",
 	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",

@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// atEnd has the functions that cleanUp calls after all measurements, the last one first.
+// atEnd has the functions that cleanUp calls after all measurements. cleanUp begins with the
+// function that was added last.
 var atEnd []func()
 
 func cleanUp() {

@@ -54,8 +54,8 @@ func ring(keys ...mcpseal.Key) *mcpseal.Ring {
 	return r
 }
 
-// file returns a key source that reads these keys from a file, and reads the file again when
-// the file changes. The first key seals.
+// file writes the keys to a file. It returns a key source that reads this file, and reads it again
+// after every change. The first key seals.
 func file(all []mcpseal.Key) mcpseal.KeySource {
 	source, err := keys.OpenFile(writeKeys(all), &keys.Options{Logger: slog.New(slog.DiscardHandler)})
 	check(err)

@@ -24,8 +24,8 @@ type scaling struct {
 	Name  string  `json:"name"`
 	One   float64 `json:"one_ns"`          // the CPU time of a job with one goroutine
 	Two   float64 `json:"two_ns"`          // the CPU time of a job with two goroutines
-	CPU   float64 `json:"by_cpu"`          // the scaling by CPU time: 2 * One / Two, the median over the turns
-	Clock float64 `json:"by_clock"`        // the scaling by elapsed time, the median over the turns
+	CPU   float64 `json:"by_cpu"`          // the scaling by CPU time: each turn gives 2 * One / Two, and CPU is their median
+	Clock float64 `json:"by_clock"`        // the scaling by elapsed time: the median of all turns
 	Turns int     `json:"turns"`           // the number of undisturbed turns
 	Least float64 `json:"least,omitempty"` // the lowest CPU and Clock that are allowed; 0 means no limit
 }

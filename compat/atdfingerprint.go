@@ -80,10 +80,10 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// serdeFloat returns the double that serde_json reads from text, a number without its sign.
-// This is not always the nearest double: serde_json takes as many digits as fit into 64
-// bits, and then multiplies or divides by a power of ten. serdeFloat returns false if the
-// number is too large for a double.
+// serdeFloat returns the double that serde_json reads from a text. The text is a number without its
+// sign. The double is not always the nearest one: serde_json takes as many digits as fit into 64
+// bits, and then multiplies or divides by a power of ten. serdeFloat returns false if the number is
+// too large for a double.
 func serdeFloat(text string) (float64, bool) {
 	whole, rest := cutDigits(text)
 	fraction, exponentText := "", ""

@@ -4,10 +4,10 @@
 // answer is lost in the move.
 //
 // Each constructor returns a [mcpseal.Format]. Set it as Config.Format to seal tokens that the peer
-// opens. Or list it in Config.AlsoOpen: then new tokens are native, but tokens that the peer sealed
-// still open. docs/migration.md shows when to use which of these two settings. None of these
-// formats carries all claims of a native token. A boundary refuses a format that lacks a claim,
-// unless the boundary's Config waives that claim by name.
+// opens. Or list it in Config.AlsoOpen: then new tokens are native, and the boundary also opens
+// tokens that the peer sealed. docs/migration.md shows when to use which of these two settings.
+// None of these formats carries all claims of a native token. A boundary refuses a format that
+// lacks a claim, unless the boundary's Config waives that claim by name.
 //
 // A service that already seals its states in its own way can move to native tokens with a
 // [mcpseal.Format] of its own: see the example OwnFormat. [Plaintext] is for a

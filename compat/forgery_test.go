@@ -43,8 +43,8 @@ func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
 				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
 				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
 			}
-			// mcp.d would seal a token for the second account. Our boundary must refuse this token
-			// too.
+			// mcp.d itself would seal a token for the second account. Our boundary must not open
+			// that token.
 			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
 				t.Fatalf("a token opens for a user called %q", payload)
 			}

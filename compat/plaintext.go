@@ -21,13 +21,13 @@ var started = time.Now()
 // themselves. Use it only for the two roll-outs that bring sealed tokens to a fleet whose
 // states are unsealed today. docs/migration.md describes them.
 //
-// Anybody can read, write, repeat and pass on such a state, and every answer that a client
-// sends reaches the handler. So all claims must be waived by name. The format serves only
-// calls of the given tools. Single use must be off for these tools, and they must not use
-// package elicit. The parameter until is the time when the format ends, at most 24 hours
-// after the start of this process. Set it to a fixed date: a time that is computed at the
-// start would move with every restart. When the format has ended, unsealed states are
-// rejected as expired, and the format seals nothing.
+// Nothing protects such a state: anybody can read, write, repeat and pass it on, and every answer
+// that a client sends reaches the handler. So you must waive all claims by name. The format serves
+// only calls of the given tools. Single use must be off for these tools, and they must not use
+// package elicit. The parameter until is the time when the format ends, at most 24 hours after the
+// start of this process. Set it to a fixed date: a time that is computed at the start would move
+// with every restart. When the format has ended, unsealed states are rejected as expired, and the
+// format seals nothing.
 //
 // Sealing fails if a state is empty, or if it begins with the prefix of a native token or
 // cursor, or of another format that the boundary accepts.
@@ -56,9 +56,9 @@ type plaintextFormat struct {
 	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
 	left  time.Duration // how long the format lasts (until - made)
 
-	// told is true after a boundary has called Unsealed. Until then the format opens and
-	// seals nothing: another format may wrap this one and lack the method Unsealed, and the
-	// boundary would then believe that states are sealed.
+	// told is true after a boundary has called Unsealed. Until then the format opens and seals
+	// nothing. Otherwise, a wrapper without the method Unsealed could make the boundary believe
+	// that states are sealed.
 	told atomic.Bool
 }
 

@@ -109,7 +109,7 @@ func TestPlaintextIsOverAtItsDate(t *testing.T) {
 }
 
 // TestAClockThatIsSetBackDoesNotProlongPlaintext sets back the wall clock or the monotonic clock.
-// The other clock still ends the format in time.
+// By the other clock, unsealed states must still stop working in time.
 func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 	for name, back := range map[string][2]time.Duration{"wall": {time.Hour, 0}, "monotonic": {0, time.Hour}} {
 		t.Run(name, func(t *testing.T) {

@@ -95,8 +95,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// redacted is the name of a format. A format that embeds it prints as this name for every
-// verb of fmt. So the format's other fields, which hold secrets, are never printed.
+// The type redacted holds the name of a format. A format that embeds this type prints as that name
+// for every verb of fmt. So the format's other fields, which hold secrets, are never printed.
 type redacted string
 
 func (r redacted) String() string             { return "compat." + string(r) }

@@ -49,8 +49,8 @@ func checkMcpD(t *testing.T, c *vector) verdict {
 	return verdict{ok, state, orEmpty(c.State)}
 }
 
-// checkMcpDMint compares the parts of our own token with those of the peer's, byte for byte. It
-// returns false if we would not mint such a token.
+// checkMcpDMint compares the parts of our own token with those of the peer's token, byte for byte.
+// It returns false if our code refuses to make this token.
 func checkMcpDMint(t *testing.T, c *vector, encrypted bool) bool {
 	t.Helper()
 	f, err := mcpdSide(t, c.Mint, encrypted)

@@ -29,7 +29,7 @@ type Config struct {
 	// change of the epoch makes all earlier cursors invalid: change it, for example, after a
 	// change of the schema. The empty string is a valid epoch.
 	Epoch string
-	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared cursors
+	// RequireUser means that a call without a user can neither get nor use a cursor. Shared cursors
 	// are an exception: see [NextPage.Shared]. Set RequireUser if every caller signs in.
 	RequireUser bool
 	// TTL is the lifetime of a cursor. 0 means 1 hour. A cursor keeps the TTL that it was
@@ -61,10 +61,10 @@ const (
 )
 
 // ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser, MaxArguments,
-// Logger and Observer from a boundary. Two boundaries accept each other's cursors if they share one
-// [mcpseal.Ephemeral] ring and have no audience. ConfigOf returns false if the boundary has neither
-// a ring nor a codec. Use ConfigOf on a server that has a boundary, change what must differ, and
-// pass the Config to [New].
+// Logger and Observer from a boundary. It returns false if the boundary has neither a ring nor a
+// codec. If boundaries have no audience and share one [mcpseal.Ephemeral] ring, they accept each
+// other's cursors. Use ConfigOf on a server that has a boundary, change what must differ, and pass
+// the Config to [New].
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {

@@ -50,9 +50,9 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		fail.Excuse(ctx, mcpseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
-		// Open checks the times last. So if a time is wrong, the target is right. If the reason is
-		// another one, the client may have invented the target, and the observer does not get the
-		// target.
+		// If Open rejects a cursor because of a time, the target is right, because Open checks the
+		// times last. With any other reason, the client may have invented the target, and the
+		// observer does not get it.
 		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
 			e.Target = mcpseal.TargetUnknown
 		}

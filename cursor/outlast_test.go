@@ -25,8 +25,8 @@ func (s *datedSource) Outlast(ttl time.Duration) error {
 }
 
 // TestSourceIsToldOfAChosenTTL checks that cursor.New calls the key source's method Outlast if the
-// config sets a TTL. For the default TTL, cursor.New must not call this method. A source of package
-// keys keeps its keys long enough for the default TTL, unless keys.Options.LongestTTL is lower.
+// config sets a TTL. For the default TTL, cursor.New must not call this method. A keys.File keeps
+// its keys long enough for that TTL anyway, unless its Options.LongestTTL is lower.
 func TestSourceIsToldOfAChosenTTL(t *testing.T) {
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
 	if err != nil {

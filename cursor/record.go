@@ -71,7 +71,8 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 
 var padding [minSize]byte
 
-// paddingAfter returns how many zero bytes follow a position of this length in a record.
+// paddingAfter returns how many zero bytes follow a record's position, if this position has the
+// given length.
 func paddingAfter(length int) int { return max(0, minSize-headSize-length) }
 
 // parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the
@@ -152,9 +153,9 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint returns a short hash of two things: the user's name, and the parameter who (forNobody,
-// forUser or forEverybody). It hashes only the first and the last eight bytes of a long name,
-// because names usually differ there.
+// hint returns a short hash of its two parameters: who may use the cursor (forNobody, forUser or
+// forEverybody), and the user's name. It hashes only the first and the last eight bytes of a long
+// name, because names usually differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {

@@ -126,7 +126,8 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 	case float64:
 		if ok = target.CanFloat() && !target.OverflowFloat(v); ok {
 			target.SetFloat(v)
-			// Rounding to a float32 can turn a fraction into a whole number, which the schema may forbid.
+			// Rounding to a float32 can turn a fraction into a whole number. The schema may forbid
+			// that number.
 			ok = isWhole(v) || !isWhole(target.Float())
 		}
 	}

@@ -55,8 +55,8 @@ var embeddedTypes = []reflect.Type{
 	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
 }
 
-// oddTag is a struct tag that encoding/json ignores. It is empty in a build whose encoding/json uses
-// this tag.
+// oddTag is a struct tag that encoding/json ignores. If the encoding/json of this build uses the
+// tag, oddTag is empty.
 var oddTag = func() string {
 	const odd = `json:"d\"x"`
 	field := reflect.StructField{Name: "F0", Type: reflect.TypeFor[int](), Tag: odd}

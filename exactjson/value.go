@@ -24,12 +24,11 @@ var (
 	errNumber = errors.New("a number is out of range: a whole number must fit 64 bits, and a fraction must not be rounded to a whole number")
 )
 
-// Read returns the value of a JSON text. The package comment lists the Go types of
-// values. The error is [ErrMalformed] if the text is not UTF-8, has two members with the
-// same name, or is too deep or too long. A different error, which
-// the client may see, means that a number is neither a whole number of 64 bits nor a double
-// with a fraction.
-// Use Read for arguments that you check and bind before a handler gets them.
+// Read returns the value of a JSON text. The package comment lists the Go types of values. The
+// error is [ErrMalformed] if the text is not UTF-8, has two members with the same name, or is too
+// deep or too long. Any other error is safe to show to the client. It means that a whole number
+// does not fit 64 bits, or that a float64 would round a fraction to a whole number. Use Read for
+// arguments that you check and bind before a handler gets them.
 func Read(text []byte) (any, error) {
 	// The digest itself is not needed. But Sum refuses two members with the same name, text
 	// that is not UTF-8, and values that are too deep or too long.

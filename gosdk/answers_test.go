@@ -134,8 +134,8 @@ func stateIn(answer string) string {
 	return state
 }
 
-// unsound has, for each kind of question, answers that must not reach a handler: they have a
-// null or an empty list where a handler expects a value, or an unknown action.
+// unsound has, for each kind of question, answers that must not reach a handler. Such an answer has
+// an unknown action, or it has null or an empty list where a handler expects a value.
 var unsound = map[string][]string{
 	"form": {`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
 		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`},

@@ -13,22 +13,22 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// passing holds a call that is on its way to the handler, together with the call's
-// caller, so that both take one allocation.
-type passing struct {
+// passingCall is a call on its way to the handler, together with its caller. One allocation
+// suffices for both.
+type passingCall struct {
 	passage.Call
 	caller caller
 }
 
-func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) {
+func (p *Protection) begin(call *passingCall, ctx context.Context, req mcp.Request) {
 	call.caller = p.callerOf(req)
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
 }
 
-// handOver begins a round, and returns the request that the handler gets. If package
-// elicit wrote the state, this request has no state and no answers: only elicit gets
-// them, with Call.Input.
-func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
+// handOver begins a round, and returns the request that the handler gets. If package elicit wrote
+// the state, handOver leaves the state and the answers out of that request: only elicit gets them,
+// with Call.Input.
+func (call *passingCall) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
 	if !adapter.PinsWording(round) {
 		return withInput(req, state, answers)
@@ -133,10 +133,10 @@ func copyClaim(value any) any {
 	return value
 }
 
-// keepArguments replaces the call's arguments with a copy, and returns the copy. The
-// call's arguments are valid until the copy is released. If there are no arguments, or
-// if they are longer than the limit and so cannot be digested, keepArguments copies
-// nothing and returns nil.
+// keepArguments replaces the call's arguments with a copy, and returns the copy. From then on, the
+// call's arguments are valid only until the copy is released. If there are no arguments, or if they
+// are longer than the limit and so cannot be digested, keepArguments copies nothing and returns
+// nil.
 func (c *call) keepArguments(limit int) (kept *adapter.Arguments) {
 	switch {
 	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > limit:

@@ -87,10 +87,10 @@ func ExampleOptions_gateway() {
 	// alice: archived
 }
 
-// gateway adds the header of a user to each request, as the gateway would.
-type gateway string
+// fakeGateway adds the header of a user to each request, as a real gateway would.
+type fakeGateway string
 
-func (user gateway) RoundTrip(r *http.Request) (*http.Response, error) {
+func (user fakeGateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(gatewayHeader, string(user))
 	return http.DefaultTransport.RoundTrip(r)
@@ -103,7 +103,7 @@ func throughGateway(ctx context.Context, url, user string) *mcp.ClientSession {
 		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: gateway(user)}}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: fakeGateway(user)}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type ticketArgs struct {
 	Team string `json:"team"`
 }
 
-// ticketKey is the position of a page: the key of the last row of the previous page.
+// ticketKey is the position of a page: the key of the last row on the previous page.
 type ticketKey struct {
 	ID int64 `json:"id"`
 }
@@ -30,14 +30,15 @@ type ticketKey struct {
 var tickets = []ticket{{1, "red"}, {2, "blue"}, {3, "red"}, {5, "red"}, {8, "red"}, {9, "red"}}
 
 // listTickets returns at most two tickets of a team. A database would do the same with
-// WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3.
+// WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3: the third row only shows that there is
+// another page.
 func listTickets(_ context.Context, _ *mcp.CallToolRequest, in ticketArgs, after *ticketKey) (page []ticket, next *ticketKey, err error) {
 	for _, t := range tickets {
 		if t.Team != in.Team || after != nil && t.ID <= after.ID {
 			continue
 		}
 		if len(page) == 2 {
-			return page, &ticketKey{ID: page[1].ID}, nil // there is more
+			return page, &ticketKey{ID: page[1].ID}, nil // there are more tickets
 		}
 		page = append(page, t)
 	}

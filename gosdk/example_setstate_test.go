@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// review is a prompt. Before it returns its text, it asks who reads the review. Tools and
-// resources call SetState in the same way.
+// review is a prompt. Before it returns its text, it asks who reads the review, and stores its
+// state with SetState. Tools and resources call SetState in the same way.
 func review(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	type progress struct {
 		Commit string `json:"commit"`

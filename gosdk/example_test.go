@@ -33,7 +33,7 @@ func ExampleOptions_python() {
 				return "", nil // refused, unless AllowAnonymous is set
 			}
 			info := extra.TokenInfo
-			client, _ := info.Extra["client_id"].(string) // without one, PythonUser fails
+			client, _ := info.Extra["client_id"].(string) // PythonUser fails without a client id
 			issuer, _ := info.Extra["iss"].(string)
 			return compat.PythonUser(client, issuer, info.UserID)
 		},
@@ -41,9 +41,9 @@ func ExampleOptions_python() {
 	_ = options
 }
 
-// A gateway verifies access tokens that are opaque to this server. So BearerUsers names a user by a
-// digest of the access token. But if the SDK's bearer middleware has verified the access token of a
-// request, VerifiedUsers gives the user the default name.
+// A gateway verifies access tokens that are opaque to this server, so BearerUsers names a user by a
+// digest of the access token. But FirstOf asks VerifiedUsers first: if the SDK's bearer middleware
+// has verified the access token of a request, the user gets the default name.
 func ExampleBearerUsers() {
 	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
 	if err != nil {

@@ -36,9 +36,9 @@ const (
 // The limits apply only to clients of older revisions, because only they have sessions.
 // [mcpseal.NoLimit] switches a limit off.
 type HandlerOptions struct {
-	// HTTP has options for the SDK's own handlers. A session ends after HTTP.SessionTimeout without
-	// a POST: 0 means 30 minutes, and a negative value means never. HTTP.Stateless is ignored. The
-	// zero value suits most servers.
+	// HTTP has options for the SDK's own handlers. HTTP.SessionTimeout is how long a session lives
+	// without a POST: 0 means 30 minutes, and a negative value means no limit. HTTP.Stateless is
+	// ignored. The zero value suits most servers.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request. Set it if something other than the SDK's
 	// bearer middleware verifies users. It returns "" for a caller without a name. It must

@@ -12,10 +12,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// receive is the receiving middleware. It passes states, questions and answers to the
-// boundary, and the boundary decides what is allowed. If a handler panics, its call
-// fails: the log gets the type of the panic's value and the stack, and the client gets
-// only an internal error.
+// receive is the receiving middleware. It passes states, questions and answers to the boundary, and
+// the boundary decides what is allowed. If a handler panics, its call fails: the log gets the stack
+// and the type of the panic's value, and the client gets only an internal error.
 func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		returned := false
@@ -90,7 +89,7 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 
 // openCall holds a call and its round together, so that both take one allocation.
 type openCall struct {
-	passing
+	passingCall
 	round mcpseal.Round
 }
 
@@ -102,21 +101,21 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 		return p.bridge(ctx, next, req, c)
 	}
 	o := new(openCall)
-	p.begin(&o.passing, ctx, req)
+	p.begin(&o.passingCall, ctx, req)
 	var err error
-	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
+	if o.round, err = p.open(&o.passingCall, c, c.token); err != nil {
 		return nil, err
 	}
 	inner := req
 	if state, answers := p.input(ctx, &o.round, c); c.token != "" || len(c.answers) > 0 {
 		inner = o.handOver(&o.round, req, state, answers)
 	}
-	result, a, err := p.run(&o.passing, &o.round, next, inner, c)
+	result, a, err := p.run(&o.passingCall, &o.round, next, inner, c)
 	if err != nil {
 		return nil, err
 	}
 	if a.questions != nil {
-		return p.sealResult(&o.passing, req, c, &o.round, result, a)
+		return p.sealResult(&o.passingCall, req, c, &o.round, result, a)
 	}
 	if c.token != "" {
 		result = withoutCaching(result)
@@ -140,7 +139,7 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 // run calls the handler. It returns the result, and the questions and state in the
 // result. It refuses a result that cannot be read, because such a result could carry a
 // state that is not sealed.
-func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protection) run(ctx *passingCall, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if misused := p.checkWithin(ctx, c, result, err); misused != nil {
 		return nil, asking{}, &ownError{misused}
@@ -162,7 +161,7 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 // checkWithin refuses what a handler returned if the handler got questions or an error
 // from elicit.Within, and did not return them. Such a handler may have acted although the
 // user was not asked.
-func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err error) error {
+func (p *Protection) checkWithin(ctx *passingCall, c call, result mcp.Result, err error) error {
 	failure := err
 	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {
 		failure = r.GetError() // the SDK turns an error of a typed tool into a result
@@ -196,14 +195,14 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 // that is not there yet. A handler may also have copied only the text of ErrPending
 // into an error of its own. That text counts only while an answer is pending: at any
 // other time, the error may quote a text that a client sent.
-func isPending(ctx *passing, failure error) bool {
+func isPending(ctx *passingCall, failure error) bool {
 	return errors.Is(failure, passage.ErrPending) ||
 		failure != nil && ctx.Waits() && strings.Contains(failure.Error(), passage.ErrPending.Error())
 }
 
 // sealResult returns a copy of a result with questions. The copy has a token in place
 // of the state.
-func (p *Protection) sealResult(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+func (p *Protection) sealResult(asked *passingCall, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
@@ -229,7 +228,7 @@ func (p *Protection) sealResult(asked *passing, req mcp.Request, c call, round *
 	return withState(withoutCaching(result), token), nil
 }
 
-func (p *Protection) open(of *passing, c call, token string) (mcpseal.Round, error) {
+func (p *Protection) open(of *passingCall, c call, token string) (mcpseal.Round, error) {
 	round, err := p.boundary.Open(of, mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
@@ -242,7 +241,7 @@ func (p *Protection) open(of *passing, c call, token string) (mcpseal.Round, err
 	return round, nil
 }
 
-func (p *Protection) seal(of *passing, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+func (p *Protection) seal(of *passingCall, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
 	p.warnUsers(of, &of.caller)
 	var state *string
 	if text != "" {

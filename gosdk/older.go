@@ -30,9 +30,9 @@ func isOlder(req mcp.Request) bool {
 // lastStateful is the last revision of the protocol that has sessions.
 const lastStateful = "2025-11-25"
 
-// withSessions lowers the revision in an initialize request to the last revision that
-// has sessions. Without this, the SDK would agree on a revision with sessions, but would
-// then serve the client by the rules of the later revision.
+// withSessions lowers the revision in an initialize request to the last revision that has sessions.
+// Without this, the SDK would agree on a revision with sessions, but would serve the client by the
+// rules of the revision that the client asked for.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
@@ -47,7 +47,7 @@ func withSessions(req mcp.Request) mcp.Request {
 // stays in the process, but every round is sealed and opened as if the state had left
 // the process, so that the boundary's bindings and limits hold.
 type olderCall struct {
-	passing
+	passingCall
 	p   *Protection
 	req mcp.Request
 	c   call
@@ -78,16 +78,16 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 // as many rounds as needed.
 func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if !p.paired.Load() {
-		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
+		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both middlewares that Middleware returned, on one server")
 	}
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
-	p.begin(&o.passing, ctx, req)
+	p.begin(&o.passingCall, ctx, req)
 	o.Older = o
 	p.warnHalfNamed(ctx, &o.caller)
 	var err error
-	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
+	if o.round, err = p.open(&o.passingCall, c, c.token); err != nil {
 		return nil, err
 	}
 	defer o.markEnded()
@@ -96,7 +96,7 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 		round := o.enter()
 		// Each run gets a copy of the params: a handler may change them, and the next
 		// round needs them as they arrived.
-		result, a, err := p.run(&o.passing, round, next, o.handOver(round, o.pristineRequest(), state, answers), c)
+		result, a, err := p.run(&o.passingCall, round, next, o.handOver(round, o.pristineRequest(), state, answers), c)
 		if err != nil {
 			return nil, o.withoutAnswer(err)
 		}
@@ -212,7 +212,7 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	if o.sdk != nil {
 		o.sdk.ended = true
 	}
-	token, err = o.p.seal(&o.passing, &o.round, state, questions)
+	token, err = o.p.seal(&o.passingCall, &o.round, state, questions)
 	return token, o.round.Expires(), err
 }
 
@@ -223,7 +223,7 @@ func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
 		return err
 	}
-	round, err := o.p.open(&o.passing, o.c, token)
+	round, err := o.p.open(&o.passingCall, o.c, token)
 	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
 	}

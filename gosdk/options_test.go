@@ -19,8 +19,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// If Options.Principal returns "", nothing is sealed unless AllowAnonymous is set: if an
-// authentication middleware is in the wrong place, every caller has the name "".
+// If Options.Principal returns "", nothing is sealed unless AllowAnonymous is set. All callers may
+// have the name "" by mistake, for example if an authentication middleware is in the wrong place.
 func TestAnEmptyNameIsRefusedUnlessExpected(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		user := ""

@@ -165,7 +165,7 @@ func TestAListCarriesNoInput(t *testing.T) {
 	}
 }
 
-// A request may have a state and answers in its params. The SDK drops them if the Go type of the
+// A client may send a state and answers with any method. The SDK drops both if the Go type of the
 // params has no fields for them, as the docs say.
 func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
 	b := &book{}

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// A handler overwrites its arguments, and leaves goroutines behind that ask with its request
-// after its call has ended. Every other call still gets its own arguments and answers.
+// A handler overwrites its arguments. It also starts goroutines, which still ask questions on its
+// session after its call has ended. Every other call still gets its own arguments and answers.
 func TestAHandlerThatOutlivesItsCallHarmsNoOther(t *testing.T) {
 	var b book
 	server := newServer()

@@ -558,8 +558,8 @@ func TestEnumAndConstAreExactWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// refusedAtRegistration reports whether AddPagedTool panics because of a schema. The panic must
-// have a message of AddPagedTool.
+// refusedAtRegistration reports whether AddPagedTool panics because of a schema. It fails the test
+// if the message of the panic is not from AddPagedTool.
 func refusedAtRegistration(t *testing.T, schema any) (refused bool) {
 	t.Helper()
 	defer func() {
@@ -780,7 +780,7 @@ func TestAKeyOfAMapHasOneSpelling(t *testing.T) {
 		Named  map[name]string         `json:"named"`
 		Text   map[netAddress]struct{} `json:"text"`
 		Addr   map[netip.Addr]string   `json:"addr"`
-		Blind  map[blind]string        `json:"blind"`
+		Blind  map[readOnlyText]string `json:"blind"`
 	}](t, properties(`"signed":{"properties":{"1":{"const":"mine"}}},"small":{"type":"object"},"addr":{"properties":{"::1":{"const":"deny"}}}`), nil)
 	taken.mustCall(t, `{"signed":{"1":"mine","-5":"x"},"small":{"255":"y"},"named":{"n":"z"},"text":{"a":{}},"addr":{"::1":"deny","::2":"allow"}}`)
 	got := taken.got
@@ -811,11 +811,11 @@ func (a *netAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// blind can be read from a text, but cannot be written as a text.
-type blind struct{ text string }
+// readOnlyText can be read from a text, but cannot be written as a text.
+type readOnlyText struct{ text string }
 
-func (b *blind) UnmarshalText(text []byte) error {
-	b.text = string(text)
+func (r *readOnlyText) UnmarshalText(text []byte) error {
+	r.text = string(text)
 	return nil
 }
 

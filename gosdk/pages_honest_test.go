@@ -170,8 +170,8 @@ func TestHonestArgumentsAreTaken(t *testing.T) {
 	}
 }
 
-// These schemas are honest, but would not be applied exactly. They are refused, and the message
-// says what to change.
+// An author may well write these schemas, but AddPagedTool could not apply them exactly. It refuses
+// them, and the message says what to change.
 func TestArgumentsThatCannotBeTakenAreRefusedWithAdvice(t *testing.T) {
 	for schema, advice := range map[string]string{
 		`{"type":["object","null"]}`: `"type": "object"`,

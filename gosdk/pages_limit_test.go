@@ -90,7 +90,7 @@ func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct {
 			Prefix string `json:"prefix"`
 		}, after *string) ([]row, *string, error) {
-			next := strings.Repeat("k", 32<<10-2) // with its quotes, the longest position that is allowed
+			next := strings.Repeat("k", 32<<10-2) // the longest position that is allowed: two more bytes are for the quotes in JSON
 			if after != nil && *after != next {
 				t.Errorf("the position is %.20q", *after)
 			}

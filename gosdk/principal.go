@@ -196,9 +196,9 @@ func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns a function that names whoever sent a call. The context is that of the call's
-// handler. The function fails if the call did not come through the middleware of this Protection,
-// or if the call and the request have different sessions.
+// callerIn returns a function that names the sender of a call. The context is that of the call's
+// handler. The returned function fails if the call did not come through the middleware of this
+// Protection, or if the request is on another session than the call.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {

@@ -39,8 +39,8 @@ func wire(err error) string {
 	return string(text)
 }
 
-// serve serves over HTTP, and returns the URL. The parameter verify verifies the access tokens.
-// If it is nil, nobody is authenticated.
+// serve makes a server reachable over HTTP, and returns its URL. The parameter verify verifies the
+// access tokens. If it is nil, nobody is authenticated.
 func serve(t testing.TB, server *mcp.Server, verify auth.TokenVerifier) string {
 	t.Helper()
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
@@ -692,9 +692,9 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 	}
 }
 
-// With the context of gosdktest.Context, a request counts as sealed if a test calls the handler
-// directly. If a server is connected with this context, calls to the server do not count as
-// sealed.
+// A test may call a handler directly with the context that gosdktest.Context returns. The request
+// then counts as sealed. But calls to a server do not count as sealed, even if the server was
+// connected with this context.
 func TestATestsContextSealsNoServer(t *testing.T) {
 	server := newServer()
 	sealed := true

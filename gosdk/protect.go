@@ -49,10 +49,10 @@ type Options struct {
 	// name from Principal is an error, and that the log warns once when an HTTP server
 	// authenticates nobody. Set it if callers do not sign in.
 	AllowAnonymous bool
-	// Unsolicited is a list of tools that also get the answers in a call without a
-	// state, although no question was asked. If the call has a state, its answers are
-	// checked as usual. Nil means no tools. List a tool here if clients send its answers
-	// in the first call.
+	// Unsolicited is a list of tools. If a call of such a tool has no state, the tool still gets
+	// the client's answers, although no question was asked. If the call has a state, its answers
+	// are checked as usual. Nil means no tools. List a tool here if clients send its answers in the
+	// first call.
 	Unsolicited []string
 	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
 	// example. Such a call gets a tool result with this text, marked as an error. Set it
@@ -148,10 +148,10 @@ var installed adapter.Table[mcp.Server, struct{}]
 // that is added later runs first: so before you call Protect, add the middleware that
 // must see plaintext, and after Protect, add the middleware that must see tokens.
 //
-// Middleware that is added after Protect gets questions that are sealed already, and
-// must not change them: nothing compares what the client shows with what was sealed, so
-// the answer to a reworded question would count as an answer to the original one. For
-// the same reason, sending middleware must not change the questions to older clients.
+// Middleware that is added after Protect gets questions that are sealed already, and must not
+// change them: nothing compares what the client shows with what was sealed, so the answer to a
+// reworded question would count as an answer to the original one. For the same reason, middleware
+// on the sending side must not change questions that go to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(server)
 }

@@ -123,7 +123,7 @@ func TestSealingByItselfOnAProtectedServerIsRefused(t *testing.T) {
 }
 
 // A question of package elicit is sealed with a digest of its wording. If another server of the
-// service has asked such a question, Answers drops the answer.
+// service has asked such a question, Protection.Answers drops its answer.
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	var b book
 	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})

@@ -42,7 +42,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, &ownError{err}
 		}
 		if !p.paired.Load() {
-			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned, on one server")}
+			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both middlewares that Middleware returned, on one server")}
 		}
 		if !whole.Question(question) {
 			return nil, &ownError{p.refuse(ctx, method, "a question with a nil message, content, tool or hint was refused")}
@@ -64,7 +64,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, &ownError{err}
 		}
-		waiting, cancel := round.waiting(ctx, p.patience(question))
+		waiting, cancel := round.waitContext(ctx, p.patience(question))
 		defer cancel()
 		result, err := screenResult(next(waiting, method, req))
 		if round == nil {
@@ -124,7 +124,7 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	}
 	r := o.sdk
 	if r.kind == 0 || kind == mcpseal.KindURL && r.kind != kind {
-		token, err := o.p.seal(&o.passing, &o.round, "", []mcpseal.Question{{Kind: kind}})
+		token, err := o.p.seal(&o.passingCall, &o.round, "", []mcpseal.Question{{Kind: kind}})
 		if err != nil {
 			return nil, err
 		}
@@ -164,9 +164,9 @@ func (o *olderCall) end(r *sdkRound) error {
 	return o.reopen(r.token)
 }
 
-// waiting returns the context in which to wait for a question's answer. The round is
-// nil for a question that is part of no round.
-func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+// waitContext returns the context in which to wait for a question's answer. The round is nil for a
+// question that is part of no round.
+func (r *sdkRound) waitContext(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	if r == nil {
 		return context.WithTimeout(ctx, patience)
 	}

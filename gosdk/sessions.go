@@ -24,13 +24,13 @@ type sessions struct {
 	users     map[string]*crowd // the sessions of each user, by the user's name; a user without sessions is not in it
 }
 
-// crowd is a group of sessions with a limit: those of everyone, of one user, or of all
-// anonymous callers.
+// crowd is a group of sessions with a limit: all sessions, the sessions of one user, or the
+// sessions of all anonymous callers.
 type crowd struct {
 	name  string // the name of the option that sets the limit
 	limit int    // negative means no limit
 	count int    // how many sessions there are; a session is counted from just before the SDK makes it until the SDK has closed it
-	// spare has the sessions that may be displaced, first the one that was unused for the longest
+	// spare lists the sessions that may be displaced. The first one was unused for the longest
 	// time.
 	spare list.List
 }
@@ -201,8 +201,8 @@ func (s *sessions) exists(id string) bool {
 	return s.byID[id] != nil
 }
 
-// endOpening is called when the request that opens a session has ended. If the SDK made
-// no session for that request, endOpening takes the session out of the counts again.
+// endOpening is called when the request that opens a session has ended. A session is counted before
+// the SDK makes it. If the SDK has not made it, endOpening takes it out of the counts again.
 func (s *sessions) endOpening(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

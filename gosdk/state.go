@@ -19,8 +19,8 @@ import (
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 
-// unprotected logs ErrNotProtected and returns it.
-func unprotected(ctx context.Context) error {
+// logNotProtected logs ErrNotProtected and returns it.
+func logNotProtected(ctx context.Context) error {
 	slog.ErrorContext(ctx, ErrNotProtected.Error())
 	return ErrNotProtected
 }
@@ -50,7 +50,7 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 // answer is there.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
-		return unprotected(ctx)
+		return logNotProtected(ctx)
 	}
 	text, err := mcpseal.EncodeState(value)
 	if err != nil {
@@ -79,7 +79,7 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {
-		return none, false, unprotected(ctx)
+		return none, false, logNotProtected(ctx)
 	}
 	c, _ := anyCall(req)
 	if c.token == "" { // after the middleware has opened the token, c.token is the state in plaintext

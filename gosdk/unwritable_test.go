@@ -68,9 +68,9 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// In questions of these two types, the adapter checks only the fields whose Go type allows any
-// value. So this test fails if the SDK adds another field that is not a text. It also fails if one
-// of these types gets a MarshalJSON or MarshalText method.
+// In questions of these two types, the adapter checks only the fields Meta and RequestedSchema,
+// because all other fields are texts. So this test fails if the SDK adds a field that is not a
+// text. It also fails if one of these types gets a MarshalJSON or MarshalText method.
 func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
 	for _, question := range []mcp.InputRequest{&mcp.ElicitParams{}, &mcp.ListRootsParams{}} {
 		switch any(question).(type) {

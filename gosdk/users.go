@@ -26,9 +26,9 @@ import (
 // Make a Users with [BearerUsers], [VerifiedUsers] or [FirstOf]. The methods of the zero
 // value always fail.
 type Users struct {
-	// name returns the name of whoever sent a request with these headers and this
-	// verified token, or "" if they have no name. Each kind of Users begins its names
-	// with a different byte, so that two kinds never return the same name.
+	// name returns the name of the user who sent a request with these headers and this verified
+	// token. It returns "" if that user has no name. Each kind of Users begins its names with a
+	// different byte, so that two kinds never return the same name.
 	name func(http.Header, *auth.TokenInfo) (string, error)
 }
 
@@ -60,8 +60,8 @@ func (u Users) of(header http.Header, info *auth.TokenInfo) (string, error) {
 	return u.name(header, info)
 }
 
-// VerifiedUsers names the user of the access token that the SDK's bearer middleware
-// verified, as [TokenUser] does and as [Protect] and [Handler] do by default. A request
+// VerifiedUsers names the user of the access token that the SDK's bearer middleware verified.
+// [TokenUser] returns the same name, and [Protect] and [Handler] use it by default. A request
 // without such a token has no user. Use VerifiedUsers with [FirstOf].
 func VerifiedUsers() Users {
 	return Users{func(_ http.Header, info *auth.TokenInfo) (string, error) {
@@ -79,10 +79,9 @@ func VerifiedUsers() Users {
 // that is allowed. The header must have the word Bearer and one token of at most 16 KiB:
 // any other header is an error, and so are two headers.
 //
-// BearerUsers does not verify the token: something in front of the server must reject
-// tokens that are not valid. Otherwise a client can invent tokens and be a new user with
-// each. So it evades the limits on the sessions of one user and of callers without a
-// name.
+// BearerUsers does not verify the token: something in front of the server must reject tokens that
+// are not valid. Otherwise a client can invent tokens, and is a new user with each token. Such a
+// client evades the limits on the sessions of one user and of callers without a name.
 //
 // A client that refreshes its token becomes another user: its states and cursors are
 // rejected (with the reason "user"). A client of an older revision also loses its
@@ -175,6 +174,6 @@ const (
 	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
 	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so nothing tells who sent the request: serve with gosdk.Handler, or set another Options.Principal")
 	errTwoHeaders = mcpseal.PlainError("the request has more than one Authorization header")
-	errNoBearer   = mcpseal.PlainError("the Authorization header is not Bearer and one token")
+	errNoBearer   = mcpseal.PlainError("the Authorization header is not of the form: Bearer TOKEN")
 	errLongToken  = mcpseal.PlainError("the token in the Authorization header is longer than 16 KiB")
 )

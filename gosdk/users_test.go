@@ -64,7 +64,7 @@ func nameBoth(t testing.TB, users gosdk.Users, header http.Header, info *auth.To
 func authorization(values ...string) http.Header { return http.Header{"Authorization": values} }
 
 // The holder of a token has the same name on every replica and in every release. So the test
-// compares it with a fixed name.
+// compares this name with a fixed text.
 func TestTheHolderOfATokenHasOneNameOnEveryReplica(t *testing.T) {
 	name := func(key, value string) string {
 		t.Helper()
@@ -275,8 +275,8 @@ func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	}
 }
 
-// serveUsers serves over HTTP, and returns the URL. One method of gosdk.Users names the user of a
-// call, and another the user of a session; serveUsers sets both.
+// serveUsers serves over HTTP, and returns the URL. It sets both methods of gosdk.Users as options:
+// one names the user of a call, the other names the user of a session.
 func serveUsers(t *testing.T, b *book, users gosdk.Users, anonymous bool) string {
 	t.Helper()
 	server := newServer()

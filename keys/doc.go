@@ -4,9 +4,9 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
 //
-// [OpenFile] reads a file that the command `mcpseal keys` writes, and reloads it when it
-// changes. Every key in the file has dates, so all replicas that have the new file change
-// keys at the same time.
+// [OpenFile] reads a file that the command `mcpseal keys` writes, and reloads it when it changes.
+// Every key in the file has dates, so all replicas that have the new file switch to the next key at
+// the same time.
 //
 // The other functions read keys that never change while the process runs. [FromEnvironment],
 // [FromText] and [FromBytes] are for keys that you already have. Such a key consists of

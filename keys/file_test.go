@@ -219,7 +219,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
 	}
-	// mcpseal.New refuses this boundary because of its formats, so the boundary's TTL does not count.
+	// mcpseal.New refuses this boundary because of AlsoOpen, so the boundary's TTL does not count.
 	broken := config
 	broken.AlsoOpen = []mcpseal.Accepted{{}}
 	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})

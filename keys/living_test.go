@@ -294,8 +294,8 @@ func TestRotationFromAClockThatIsBehind(t *testing.T) {
 	})
 }
 
-// TestLateRotationKeepsNoRevokedKey checks that a revoked key is not kept, whether the late file
-// revokes it or a later file does.
+// TestLateRotationKeepsNoRevokedKey checks that a late rotation does not make a replica keep a
+// revoked key. Either the file with the rotation revokes the key, or the next file does.
 func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -320,8 +320,8 @@ func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsKeptLateOutlivesOtherFiles keeps a key because of a late rotation. It checks that the
-// key stays when the next file lacks it, and when a second late rotation follows.
+// TestKeyThatIsKeptLateOutlivesOtherFiles checks a key that a replica keeps because of a late
+// rotation. The key must stay when the next file lacks it, and when a second late rotation follows.
 func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
@@ -375,9 +375,9 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that a source does not keep an expired key with
-// which it never sealed. The first key has expired, and the second is revoked. So the source seals
-// with the third key, before the date of that key.
+// TestKeyThatIsOverIsNotKeptAsIfItSealed checks that a source does not keep an expired key if it
+// never sealed with that key. The first key has expired and the second is revoked, so the source
+// seals with the third key before that key's date.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()

@@ -72,7 +72,7 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // every key except an expired one with a wrapped secret
+			needed = append(needed, k) // all keys, except expired keys whose secret is wrapped
 		}
 	}
 	if s.secrets, err = f.unwrapping.secretsFor(f.ctx, needed, sum); err != nil {

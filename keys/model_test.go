@@ -225,7 +225,7 @@ func (m *model) start(r *replica) {
 	r.sealing = r.shouldSeal()
 }
 
-// learn records which keys the version in use revokes.
+// learn adds to r.revoked the keys that the version in use revokes.
 func (r *replica) learn() {
 	for id := range r.inUse.gone {
 		r.revoked[id] = true
@@ -258,8 +258,8 @@ func (r *replica) shouldSeal() mcpseal.KeyID {
 	return newest.ID
 }
 
-// watch remembers two keys that may have sealed until now: the key that sealed at the last call,
-// and the key that seals now.
+// watch updates r.sealed for two keys: the key that sealed at the last call, and the key that seals
+// now. Both may have sealed until now.
 func (r *replica) watch() {
 	now := r.now()
 	r.sealed[r.sealing] = now

@@ -152,7 +152,8 @@ func idsAttr(name string, ids []mcpseal.KeyID) slog.Attr {
 	return slog.Any(name, all)
 }
 
-// log writes a record with the file's path to the log. It ignores a panic of the log's handler.
+// log writes a record to the log, and adds the file's path. It ignores a panic of the log's
+// handler.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
 	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }

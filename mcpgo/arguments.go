@@ -31,8 +31,9 @@ import (
 // boundText returns the text that the token of a call is bound to. If nobody has changed the
 // arguments that the client sent, this is RawArguments. Otherwise it is a JSON array with three
 // elements: what the client sent, RawArguments, and Arguments. A client that breaks the protocol
-// may send an array too. Then wrapArray changes the text, so that it never equals an array that
-// boundText made. No token can be bound to a text that is longer than the limit.
+// may send an array too. Then wrapArray puts this array into another one, which has only one
+// element. So the two kinds of arrays are never equal. No token can be bound to a text that is
+// longer than the limit.
 func boundText(sent []byte, params *mcp.CallToolParams, limit int) []byte {
 	text := []byte(params.RawArguments)
 	if len(text) > limit {
@@ -68,8 +69,8 @@ func orEmpty(arguments any) any {
 }
 
 // wrapArray puts a text that is an array into another array, and returns any other text unchanged.
-// The outer array has one element, so it never equals an array that boundText made: those have
-// three.
+// The outer array has one element. So it never equals the array with three elements that boundText
+// makes.
 func wrapArray(text []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return text
@@ -95,7 +96,7 @@ func recordArrival(ctx context.Context, _ any, _ mcp.MCPMethod, message any) {
 
 // remember stores a value for a request. The key is the RequestProtocolInfo of the request, as in
 // the map arrivals. If the map has a value for this request already, remember keeps that value,
-// because a hook of the author may call our hooks again.
+// because a hook of the server's author may call our hooks again.
 func remember(ctx context.Context, values *sync.Map, value any) {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
@@ -144,9 +145,9 @@ func (i *installation) boundTo(ctx context.Context, params *mcp.CallToolParams) 
 	return unbindable(), true
 }
 
-// mayChange reports whether a hook of the author, or middleware that was added before Protect,
-// may change the arguments of a call before our middleware runs. Each of the two lists of hooks
-// has one hook of ours, so a second one is the author's.
+// mayChange reports whether a hook of the server's author, or middleware that was added before
+// Protect, may change the arguments of a call before our middleware runs. Each of the two lists of
+// hooks has one hook of ours, so a second one is the author's.
 func (i *installation) mayChange() bool {
 	h := i.hooks.Value()
 	return i.outer || h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
@@ -197,8 +198,8 @@ func equalJSON(value, decoded any) bool {
 }
 
 // unbindable returns a text for arguments to which no token can be bound. The text is not JSON, so
-// the native format refuses to seal a token for it. An author's own format may accept any text. But
-// each text is random, so a token that is bound to it opens in no other call.
+// the native format refuses to seal a token for it. A format of the author may accept the text. But
+// the text is random, so a token that is bound to it opens in no other call.
 func unbindable() []byte { return []byte("!" + rand.Text()) }
 
 // jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf returns an

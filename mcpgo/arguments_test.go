@@ -221,8 +221,8 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	}
 }
 
-// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem uses a hook that changes Arguments alone. A
-// typed handler reads this change only if the client sent no arguments at all. So a token from a
+// TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem uses a hook that changes only Params.Arguments.
+// A typed handler reads this change only if the client sent no arguments at all. So a token from a
 // call without arguments must not open in a call with empty arguments ({} or null), and the other
 // way round.
 func TestNoArgumentsAreNotEmptyOnesIfAHookChangesThem(t *testing.T) {
@@ -321,8 +321,9 @@ func TestOuterMiddlewareMayReadAResourceTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestATokenThatAContextMakesUselessIsExplained uses outer middleware that passes on a context that does
-// not tell what the client sent. A token that is not bound to arguments works all the same.
+// TestATokenThatAContextMakesUselessIsExplained uses outer middleware that passes on a context that
+// does not tell what the client sent. A token that is bound to arguments is then rejected, and the
+// log says why. A token that is not bound to arguments still opens.
 func TestATokenThatAContextMakesUselessIsExplained(t *testing.T) {
 	for _, bound := range []bool{true, false} {
 		l := new(log)
@@ -514,8 +515,8 @@ func TestNoTokenIsBoundToTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// TestAPagedToolRefusesFormsThatDisagree changes one form of the arguments of a paged tool, or both.
-// A change of one form alone must not be lost, so such a call is refused.
+// TestAPagedToolRefusesFormsThatDisagree changes one form of the arguments of a paged tool, or
+// both. A change of only one form must not be lost, so such a call is refused.
 func TestAPagedToolRefusesFormsThatDisagree(t *testing.T) {
 	changes := enforced("filter", `{"tenant":"own"}`)
 	nothing := func(value any) changeFunc {
@@ -574,8 +575,8 @@ func TestACursorIsBoundToWhatIsEnforced(t *testing.T) {
 	}
 }
 
-// The middleware removes RawArguments, so only Arguments has the number. mcp-go decoded it into a
-// float64, which may have rounded it. So the paged tool must refuse a large number.
+// The middleware removes RawArguments, so the paged tool reads the id from Arguments. mcp-go
+// decoded the id into a float64, which may have rounded it. So the tool must refuse a large id.
 func TestAPagedToolRefusesNumbersThatMayBeRounded(t *testing.T) {
 	remove := func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = nil }
 	srv := pagedSearch(t, new(log), remove)
@@ -599,7 +600,7 @@ func isInvalid(t testing.TB, what string, r reply) {
 func look(context.Context, *mcp.CallToolRequest) {}
 
 // pagedSearch returns a server with a paged tool, which returns its arguments. If inner is not nil,
-// middleware inside the protection calls this function to change the arguments.
+// middleware inside the protection calls inner to change the arguments.
 func pagedSearch(t *testing.T, l *log, inner changeFunc, options ...server.ServerOption) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", options...)

@@ -30,9 +30,9 @@ func login(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	}
 }
 
-// TestAStateIsNotBoundToNobodyInSilence adds the middleware login after Protect. So our middleware
-// finds no user, and would bind a state to nobody. SetState must fail. If a handler sets
-// RequestState itself, the log must have a warning.
+// TestAStateIsNotBoundToNobodyInSilence adds the function login as middleware, after Protect. So
+// Options.Principal finds no user, and mcpgo would bind a state to nobody. SetState must fail. If a
+// handler sets RequestState itself, the log must have a warning.
 func TestAStateIsNotBoundToNobodyInSilence(t *testing.T) {
 	const said = "mcpgo: Options.Principal found no user"
 	l := new(log)
@@ -159,7 +159,8 @@ func TestTheContextOfAnEarlierCallTellsNothing(t *testing.T) {
 	isRejected(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"project":"production"},"requestState":`+quote(asked)))
 }
 
-// TestAPrintedContextShowsNoState prints the context that a handler gets, in every way.
+// TestAPrintedContextShowsNoState prints the context that a handler gets, with fmt, log/slog and
+// encoding/json.
 func TestAPrintedContextShowsNoState(t *testing.T) {
 	srv, alice := protected(t, new(log)), as(t.Context(), "alice")
 	printed := ""
@@ -188,7 +189,7 @@ func TestAZeroProtectionBindsNoTokenToNobody(t *testing.T) {
 
 // TestHooksAreKnownHoweverTheyWereAdded gives a second server a copy of the first server's hooks.
 // The copy already has our hooks. removeOurs must find them by the addresses of their code. These
-// addresses would differ if a build with a profile inlined addOurs.
+// addresses would differ if the compiler inlined addOurs, as it could in a build with a profile.
 func TestHooksAreKnownHoweverTheyWereAdded(t *testing.T) {
 	hooks := new(server.Hooks)
 	p := mcpgo.Prepare(boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
@@ -283,8 +284,9 @@ func TestACursorThatAHookChangedIsNotSealed(t *testing.T) {
 	has(t, l, "leave NextCursor as it is")
 }
 
-// TestArgumentsThatAHookMakesEmptyAgree uses a hook that replaces the arguments of a paged tool with
-// a nil map of another type.
+// TestArgumentsThatAHookMakesEmptyAgree uses a hook that replaces the arguments of a paged tool
+// with a nil map of another type. This map and the {} that the client sent must count as the same
+// arguments.
 func TestArgumentsThatAHookMakesEmptyAgree(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// hasMiddleware reads private fields of mcp-go. If a newer mcp-go has no such fields, every call
-// would pay for outer middleware, even if there is none.
+// hasMiddleware reads private fields of mcp-go. If a newer mcp-go has no such fields, hasMiddleware
+// returns true for every server, which makes calls slower.
 func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 	tools := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc { return next })
 	prompts := server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc { return next })
@@ -32,10 +32,10 @@ func TestMiddlewareThatWasAddedBeforeProtectIsFound(t *testing.T) {
 	}
 }
 
-// Servers on other SDKs open the same tokens, and bind them to the object that arrived. So if a
-// hook or middleware changed the arguments, the token must be bound to a text that is not an
-// object. Two calls must have different texts if one of three things differs: what the client sent,
-// what a typed handler reads, or Params.Arguments.
+// Servers on other SDKs open the same tokens, and bind them to the object that arrived. They must
+// not open a token for changed arguments. So if a hook or middleware changed the arguments, the
+// token must be bound to a text that is not an object. Two calls must have different texts if one
+// of three things differs: what the client sent, what a typed handler reads, or Params.Arguments.
 func TestNoOtherArgumentsHaveTheTextOfChangedOnes(t *testing.T) {
 	texts := []string{
 		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{},{}]`, `[{},{},{"a":1}]`, `[{"a":1},{},{}]`, `[[{},{},{"a":1}]]`, ` [[]]`, `[[],[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
@@ -78,7 +78,8 @@ func decode(t testing.TB, text string) (value any) {
 }
 
 // FuzzBoundText makes two calls with changed arguments. If the token of the first call opens in the
-// second, both clients must have sent the same, and both handlers must get the same.
+// second, both clients must have sent the same arguments, and both handlers must get the same
+// arguments.
 func FuzzBoundText(f *testing.F) {
 	b := newBoundary(f)
 	f.Fuzz(func(t *testing.T, sent, raw, decoded, otherSent, otherRaw, otherDecoded string) {

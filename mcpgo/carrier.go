@@ -56,8 +56,8 @@ func callOfResource(r *mcp.ReadResourceRequest) call {
 	return c
 }
 
-// anyCall reads a request that a handler got. The result ok is false if the request is not
-// for a tool, prompt or resource.
+// anyCall reads a request that a handler got. It returns false if the request is not for a tool,
+// prompt or resource.
 func anyCall(req any) (c call, ok bool) {
 	switch r := req.(type) {
 	case mcp.CallToolRequest:

@@ -10,8 +10,8 @@ import (
 )
 
 // deepCopy returns a deep copy of a value that was decoded from JSON, or of an answer that mcp-go
-// decoded. A hook or middleware of the author may have put other values into it: see isCopied. The
-// result ok is false if the value nests too deeply, for example because it contains itself.
+// decoded. A hook or middleware of the author may have put other values into it: see isCopied.
+// deepCopy returns false if the value nests too deeply, for example because it contains itself.
 func deepCopy[T any](value T) (own T, ok bool) {
 	var c copier
 	if copied := c.copy(value); copied != nil {
@@ -22,7 +22,7 @@ func deepCopy[T any](value T) (own T, ok bool) {
 
 type copier struct {
 	depth  int
-	failed bool // true if a value nested too deeply; then nothing more is copied
+	failed bool // true if a value nests too deeply; then nothing more is copied
 }
 
 // maxDepth is how deeply a value may nest. encoding/json decodes nothing that nests more deeply.
@@ -116,7 +116,8 @@ func (c *copier) copyItems(items reflect.Value) {
 }
 
 // isCopied reports whether values of this type are copied. Values of types that the author declared
-// are not, because they may have locks. Structs without a name are such values too.
+// are not copied, because they may have locks. The same is true for structs of a type without a
+// name.
 func isCopied(t reflect.Type) bool {
 	switch t.PkgPath() {
 	case "": // such as map[string]any

@@ -31,7 +31,8 @@ type ticketKey struct {
 var tickets = []ticket{{1, "red"}, {2, "blue"}, {3, "red"}, {5, "red"}, {8, "red"}, {9, "red"}}
 
 // listTickets returns at most two tickets of a team. A database would do the same with
-// WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3.
+// WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3: the third row only shows that there is
+// another page.
 func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *ticketKey) (page []ticket, next *ticketKey, err error) {
 	for _, t := range tickets {
 		if t.Team != in.Team || after != nil && t.ID <= after.ID {

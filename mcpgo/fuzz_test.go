@@ -44,8 +44,8 @@ func naive(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, err
 	return mcp.NewToolResultText(strings.Join(got, " ")), nil
 }
 
-// FuzzAnswers sends fuzzed answers to the function naive. The middleware must stop every answer
-// that would make this handler panic.
+// FuzzAnswers uses the function naive as a handler, and sends fuzzed answers to it. The middleware
+// must stop every answer that would make the handler panic.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"ok":{"action":"accept","content":{"a":1}}}`, `{"ok":{"action":"accept","content":null}}`, `{"sample":{"role":"user","model":"m","content":{"type":"text","text":"x"}}}`,

@@ -93,7 +93,9 @@ func addOurs(h *server.Hooks) {
 	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
 	h.AddOnError(func(ctx context.Context, _ any, method mcp.MCPMethod, _ any, _ error) {
-		if method == mcp.MethodToolsCall { // mcp-go also reports a lost notification, with the context of a call that still runs
+		// mcp-go calls this hook for a lost notification too. Then the context may belong to a call
+		// that still runs, but the method is not tools/call.
+		if method == mcp.MethodToolsCall {
 			forgetArrival(ctx)
 		}
 	})
@@ -118,9 +120,9 @@ func addOurs(h *server.Hooks) {
 	h.AddOnRequestInitialization(beforeRequest)
 }
 
-// removeOurs removes our hooks from h, so that none of them runs twice. h has some of our hooks
-// if it is a copy of the hooks of a protected server. It also has some if the author added or
-// assigned hooks after h got ours.
+// removeOurs removes our hooks from h, so that none of them runs twice. h may already have some of
+// our hooks for two reasons: h is a copy of the hooks of a protected server, or the author changed
+// h after we had added our hooks to it.
 func removeOurs(h *server.Hooks) {
 	fields := reflect.ValueOf(h).Elem()
 	for i := range fields.NumField() {
@@ -128,7 +130,7 @@ func removeOurs(h *server.Hooks) {
 		if field.Kind() != reflect.Slice {
 			continue
 		}
-		others := reflect.MakeSlice(field.Type(), 0, field.Len()) // a new slice, because other copies may share the old one
+		others := reflect.MakeSlice(field.Type(), 0, field.Len()) // a new slice, because another Hooks value may share the old slice
 		for j := range field.Len() {
 			if hook := field.Index(j); !ourCode()[hook.Pointer()] {
 				others = reflect.Append(others, hook)
@@ -245,8 +247,9 @@ func whileIntact[T any](i *installation, ctx context.Context, items []T) []T {
 	return nil
 }
 
-// beforeCall runs before mcp-go decides whether a call runs as a task, and before mcp-go checks the
-// arguments. Our middleware would run too late for this.
+// beforeCall decides whether a call runs as a task, and refuses arguments that are too long for a
+// paged tool. Our middleware would be too late: before mcp-go calls middleware, it acts on
+// Params.Task and checks the arguments.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if i := installed(ctx); i != nil {
 		if i.decideTask(ctx, req); req.Params.Task != nil {
@@ -291,9 +294,8 @@ func runsAsTask(tool *mcp.Tool) bool {
 	return e != nil && (e.TaskSupport == mcp.TaskSupportOptional || e.TaskSupport == mcp.TaskSupportRequired)
 }
 
-// toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.
-// If the session and the server both have a tool of this name, mcp-go calls that of the
-// session.
+// toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none. If the
+// session and the server both have a tool of this name, mcp-go calls the session's tool.
 func toolOf(ctx context.Context, name string) *mcp.Tool {
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
 		if own, ok := session.GetSessionTools()[name]; ok {

@@ -301,8 +301,9 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	}
 }
 
-// refusesEverything is for a server whose hooks were changed. It fails the test if the server serves
-// a call, a prompt or a resource, lists tools or prompts, or sends a cursor that a list could accept.
+// refusesEverything is for a server whose hooks were changed. It fails the test if the server
+// serves a call, a prompt or a resource, if it lists tools or prompts, or if it sends a cursor that
+// a list could accept.
 func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
 	t.Helper()
 	alice := as(t.Context(), "alice")
@@ -327,7 +328,8 @@ func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
 	}
 }
 
-// Without the hook for whole requests, only the hook before a list can refuse the list.
+// If the hook for whole requests is gone, only the hook that runs before mcp-go makes a list can
+// refuse the list.
 func TestRemovingTheHookForRequestsIsRefusedInEveryList(t *testing.T) {
 	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"} {
 		l := new(log)
@@ -380,9 +382,9 @@ func TestServersMayHaveCopiesOfHooks(t *testing.T) {
 	}
 }
 
-// TestProtectKeepsTheHooksOfCopies makes two copies of a Hooks value, whose slices share memory.
-// The author adds hooks to one copy. If Protect adds hooks to the other copy, it must not
-// overwrite the author's.
+// TestProtectKeepsTheHooksOfCopies makes two copies of a Hooks value. The slices of the copies
+// share memory. The author adds hooks to one copy. If Protect adds hooks to the other copy, it must
+// not overwrite the author's hooks.
 func TestProtectKeepsTheHooksOfCopies(t *testing.T) {
 	for n := range 9 {
 		for _, first := range []string{"the copy without them", "the copy with them", "only the copy without them"} {

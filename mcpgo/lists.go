@@ -94,7 +94,7 @@ func openList(ctx context.Context, method mcp.MCPMethod, request any, text *mcp.
 	i.pages.put(request, &page)
 }
 
-// sealList calls the method sealList if the server is protected.
+// sealList seals the cursor of a list's next page if the server is protected.
 func sealList(ctx context.Context, method mcp.MCPMethod, request any, next *mcp.Cursor) {
 	if i := installed(ctx); i != nil {
 		i.sealList(ctx, method, request, next)
@@ -116,7 +116,7 @@ func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, reque
 	if *next == "" {
 		return
 	}
-	if _, err := base64.StdEncoding.DecodeString(string(*next)); err != nil { // openList would refuse it
+	if _, err := base64.StdEncoding.DecodeString(string(*next)); err != nil { // openList would refuse this position
 		i.refuse(ctx, string(method), "a hook changed the cursor of a list to a text that mcp-go cannot read: leave NextCursor as it is")
 		*next = unusableCursor
 		return

@@ -78,7 +78,7 @@ func protected(t testing.TB, l *log, options ...server.ServerOption) *server.MCP
 const secret = "the plaintext of a state"
 
 // question builds a result that asks one question. The key of the question is "ok". The state of
-// the result is the text of the constant secret.
+// the result is the constant named secret.
 func question() *server.InputRequestBuilder {
 	return server.NewInputRequestBuilder(secret).Elicit("ok", mcp.ElicitationParams{Message: "Sure?", RequestedSchema: map[string]any{"type": "object"}})
 }

@@ -56,7 +56,7 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 // checked all the same.
 func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		if i.outerResources { // another try may write to the arguments
+		if i.outerResources { // outer middleware may call the handler twice, and each call may change the arguments
 			if own, ok := deepCopy(req.Params.Arguments); ok {
 				req.Params.Arguments = own
 			}
@@ -95,9 +95,9 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	return result, err
 }
 
-// tryError calls the methods of an error that mcp-go will call later. Such a method may
-// panic, for example if the error is a typed nil. Here the panic is recovered; where
-// mcp-go calls the methods, nothing would recover it.
+// tryError calls those methods of an error that mcp-go calls later. Such a method may panic, for
+// example if the error is a typed nil. Here the panic is recovered; later, nothing would recover
+// it.
 func tryError(err error) {
 	_ = err.Error()
 	errors.Is(err, context.Canceled)
@@ -195,7 +195,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if c.uncopied && c.older {
 		return "", i.refuse(of.Context, c.method, "the arguments contain themselves, so an older client cannot be asked: the handler has no copy of them for the next round")
 	}
-	if len(questions) > 0 && sharesStdio(of.Context) { // a second connection may have begun while the token was sealed
+	if len(questions) > 0 && sharesStdio(of.Context) { // a second connection may have begun while Seal ran
 		return "", i.refuse(of.Context, c.method, stdioShared)
 	}
 	i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call

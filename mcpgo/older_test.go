@@ -157,8 +157,8 @@ func TestAClientThatDeclaresItsCapabilitiesDuringACallChangesNoArguments(t *test
 	}
 }
 
-// Outer middleware that sets a timeout cancels its context when it returns, before mcp-go sends
-// the result.
+// Outer middleware may set a timeout. Then it cancels the context when it returns, and mcp-go sends
+// the result only after that.
 func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
 	l := new(log)
 	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {

@@ -43,11 +43,11 @@ type PageOptions = adapter.PageOptions
 //
 // The arguments are read once, into In. The value that the handler gets is the value that the
 // cursor is bound to. Names are case-sensitive: a name that differs from a field's name only in
-// case is refused. A type that reads JSON itself, such as json.RawMessage, gets no object with a
-// name that the schema has in two spellings, such as id and ID. A whole number arrives exactly or
-// is refused. It is also refused if a float64 cannot hold it exactly, because
-// server.WithInputSchemaValidation checks numbers as float64. So pass long ids as strings. A
-// float32 field gets the nearest float32; a fraction is refused if this float32 is whole. mcp-go
+// case is refused. If the schema has two names that differ only in case, such as id and ID, a type
+// that reads JSON itself, such as json.RawMessage, gets no object with one of these names. A whole
+// number arrives exactly or is refused. It is also refused if a float64 cannot hold it exactly,
+// because server.WithInputSchemaValidation checks numbers as float64. So pass long ids as strings.
+// A float32 field gets the nearest float32; a fraction is refused if this float32 is whole. mcp-go
 // checks the arguments against the schema only with server.WithInputSchemaValidation, and never
 // fills in defaults.
 //
@@ -57,8 +57,9 @@ type PageOptions = adapter.PageOptions
 //   - The tool can run as a task.
 //   - Two arguments have the same name, or names that differ only in case. The cursor counts as
 //     an argument.
-//   - A name in the schema differs only in case from the name of a field that gets the same value.
-//     If the schema has rules such as $ref or allOf, every name in it counts.
+//   - A name in the schema differs only in case from the name of a field for the same object. If
+//     the schema has rules such as $ref or allOf, every name in the schema is compared with every
+//     field.
 //   - PageOptions.Unbound has a name that is not the name of an argument.
 //   - The schema has a rule at its root that may apply to the cursor, such as maxProperties or
 //     oneOf.
@@ -324,8 +325,8 @@ func keys(m map[string]any) []string {
 }
 
 // wouldRound reports whether a value contains a whole number that a float64 would round. If
-// isDecoded is true, it also reports every number of 2^53 or more, which a float64 may have
-// rounded already.
+// isDecoded is true, wouldRound also returns true for a whole number with an absolute value of 2^53
+// or more, because a float64 may have rounded it already.
 func wouldRound(value any, isDecoded bool) bool {
 	switch v := value.(type) {
 	case int64:

@@ -159,7 +159,8 @@ func (n *schemaNames) addItems(list any) {
 	}
 }
 
-// addOwn adds the names in one object of a schema, without those in its parts.
+// addOwn adds the names in one object of a schema. It does not add the names in the schemas inside
+// this object.
 func (n *schemaNames) addOwn(schema map[string]any) {
 	n.addItems(schema["required"])
 	for _, rule := range []string{"properties", "dependentRequired", "dependentSchemas", "dependencies"} {
@@ -171,8 +172,8 @@ func (n *schemaNames) addOwn(schema map[string]any) {
 	}
 }
 
-// add adds the names at any depth of a schema. It sets plain to false if the schema has other
-// rules with schemas than plainRules.
+// add adds the names at any depth of a schema. It sets *plain to false if a rule that may have
+// schemas is not in plainRules, or has a list of schemas.
 func (n *schemaNames) add(schema any, plain *bool) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -184,7 +185,7 @@ func (n *schemaNames) add(schema any, plain *bool) {
 			case slices.Contains(valueRules, rule):
 			case slices.Contains(memberRules, rule):
 				*plain = *plain && slices.Contains(plainRules, rule)
-				for _, member := range members { // the names of these members are not rules
+				for _, member := range members { // the keys are left out: they are names or patterns, not rules
 					n.add(member, plain)
 				}
 			case strings.HasPrefix(rule, "x-"): // no rule, but a $ref may refer to it
@@ -201,14 +202,14 @@ func (n *schemaNames) add(schema any, plain *bool) {
 	}
 }
 
-// plainRules have schemas that apply only where they are listed. Other rules, such as $ref and allOf, and
-// lists of schemas, can apply any part of the schema to any member.
+// plainRules are rules whose schemas apply only where they are written. Other rules, such as $ref
+// and allOf, can apply any part of the schema to any member. A list of schemas can do the same.
 var plainRules = []string{"$defs", "definitions", "properties", "additionalProperties", "items"}
 
-// memberRules have a schema for each of their members.
+// memberRules are rules with a schema for each member.
 var memberRules = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas", "dependencies"}
 
-// valueRules have no schemas.
+// valueRules are rules that contain no schemas.
 var valueRules = []string{
 	"$schema", "$id", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
 	"type", "enum", "const", "format", "required", "dependentRequired", "minProperties", "maxProperties",
@@ -313,10 +314,10 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	return nil
 }
 
-// isMisspelt reports whether one of these names differs from the name of a field only in upper and
-// lower case. The author may have meant the field. Then the field would get a value that the schema's
-// rules do not check. If the schema is made from the type, a name in another case belongs to another
-// field.
+// isMisspelt reports whether a name in the schema differs from the name of a field only in upper
+// and lower case. The author may have meant the field. Then the rules for the name in the schema
+// would not check the value of the field. If the schema is made from the type and has both names,
+// this is no mistake: two fields have these names.
 func (f *fitting) isMisspelt(names *schemaNames, field string) bool {
 	return names.names.Misspelt(field) || !f.inferred && (names.twins.Has(field) || names.twins.Misspelt(field))
 }

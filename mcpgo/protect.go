@@ -137,12 +137,12 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // arrived, and both forms as they are after the change. So the change must be the same in every
 // round. Together, as a JSON array, the three may have at most Config.MaxArguments bytes. mcpgo
 // does not make the two forms agree. If RawArguments is not empty, a typed handler reads only
-// RawArguments, and does not see a change of Arguments alone.
+// RawArguments, and does not see a change that is only in Arguments.
 //
 // If a hook or outer middleware puts values into Arguments, no other call may use these values,
 // because mcpgo reads them without your locks. The values should be of type string, bool, float64,
-// []string, []any or map[string]any. If a value has any other type, the handler must not change the
-// value in place. And if such a value contains U+FFFD, the handler cannot ask. The handler may get
+// []string, []any or map[string]any. The handler must not change a value of any other type in
+// place. If a value of any other type contains U+FFFD, the handler cannot ask. The handler may get
 // a copy of the arguments, so a hook or outer middleware may not see what the handler writes into
 // them.
 //

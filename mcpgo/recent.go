@@ -9,7 +9,7 @@ import "sync"
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
 	newer    map[K]V
-	older    map[K]V // the map that r.newer held before; put replaces r.newer after maxRecent values
+	older    map[K]V // the previous r.newer; after maxRecent values, the method put makes a new r.newer
 	received int     // how often put has stored a value in r.newer; take does not lower this number
 }
 
@@ -37,7 +37,7 @@ func (r *recent[K, V]) has(key K) bool {
 	return isNewer || isOlder
 }
 
-// take removes and returns the value of a key. The result ok is false if there is none.
+// take removes and returns the value of a key. If the key has no value, take returns false.
 func (r *recent[K, V]) take(key K) (value V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -584,8 +584,8 @@ func TestAPagedToolReadsARequestWithDecodedArgumentsAlone(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatCallsAPagedToolMustChangeBothForms uses a handler that changes RawArguments
-// alone, and then calls the handler of a paged tool.
+// TestAHandlerThatCallsAPagedToolMustChangeBothForms uses a handler that changes only RawArguments.
+// This handler then calls the handler of a paged tool.
 func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	l := new(log)
 	srv := paged(t, l, nil)
@@ -597,8 +597,8 @@ func TestAHandlerThatCallsAPagedToolMustChangeBothForms(t *testing.T) {
 	has(t, l, "a paged tool got a call whose Params.Arguments and Params.RawArguments disagree")
 }
 
-// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware that passes on a context which does not
-// belong to a call of its server.
+// TestMiddlewareThatDropsItsContextIsNamed uses outer middleware that passes on the wrong context:
+// one without a server, or one from a call of another server.
 func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 	var others context.Context
 	other := protected(t, new(log))

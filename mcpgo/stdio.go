@@ -9,11 +9,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// mcp-go has one stdio session for the whole process. If server.StdioServer serves two
-// connections, for example in a daemon, an older client could get the questions for another
-// client, and answer in its place. Nothing tells for certain that a connection has ended: an HTTP
-// client can end the session with a DELETE while the connection is open. So after a second
-// connection, older clients over stdio are not asked any more.
+// mcp-go has one stdio session for the whole process. If server.StdioServer serves two connections,
+// for example in a daemon, an older client could get the questions for another client, and answer
+// in its place. Nothing tells for certain that a connection has ended. Even the end of the session
+// does not: an HTTP client can end the stdio session with a DELETE while the connection is open. So
+// after a second connection, older clients over stdio are not asked any more.
 
 var (
 	stdioBegan      atomic.Bool // true once a stdio session has begun on a protected server of this process

@@ -113,8 +113,8 @@ func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
 }
 
 // TestASecondConnectionWhileATokenIsSealedGetsNoQuestion uses an Options.Principal that waits while
-// a token is sealed. The second connection begins during this time. The adapter has already checked
-// that there is only one connection, so it must check again.
+// a token is sealed. The second connection begins during this time. Before that, the adapter
+// checked that there is only one connection. It must check again after the token is sealed.
 func TestASecondConnectionWhileATokenIsSealedGetsNoQuestion(t *testing.T) {
 	l, sealing, goOn := new(log), make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -44,8 +44,8 @@ func (o *Observer) Observe(ctx context.Context, e mcpseal.Event) {
 	}
 }
 
-// addToSpan adds an event to a span. It also sets the flow's id as an attribute of the span
-// itself, because most tracing systems search only these attributes.
+// addToSpan adds an event to a span. It also sets the flow's id as an attribute of the span itself,
+// because most tracing systems search the attributes of spans, but not those of events.
 func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
 	attrs := make([]attribute.KeyValue, 0, 10)
 	attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))

@@ -101,10 +101,10 @@ func resultOf(returned, first bool, err error) int {
 // nonBlockingStore is an observedStore whose Spend cannot block.
 type nonBlockingStore struct{ *observedStore }
 
-// NonBlocking returns s, which means that the method Spend of s cannot block.
+// NonBlocking returns s, because s.Spend cannot block: see [mcpseal.NonBlockingStore].
 func (s *nonBlockingStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// quietly calls f. If f panics, quietly returns as if f had returned.
+// quietly calls f and ignores a panic of f.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()

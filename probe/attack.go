@@ -52,10 +52,10 @@ var (
 	pagination   = Section{"Pagination, error handling", specification + "/server/utilities/pagination#error-handling"}
 )
 
-// tries returns the maximum number of requests that an attack with this many variants sends to
-// a target that asks questions in one round. The number includes the honest calls before and
-// after the attack. Some servers make a state invalid when they refuse it. To such a server, at
-// most 64 variants are sent again, each with a new state.
+// tries(variants) is how many requests an attack with this many variants sends at most, if the
+// target asks questions in one round. The number includes the honest calls before and after the
+// attack. Some servers make a state invalid when they refuse it. To such a server, at most 64
+// variants are sent again, each with a new state.
 func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
 
 // maxRequests returns the maximum number of requests that the attack sends. The parameter

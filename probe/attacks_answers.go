@@ -66,8 +66,8 @@ type variant2 struct {
 	answers []member
 }
 
-// maxAltered limits how many answers of one request an attack tries to replace. Each variant
-// replaces only one answer.
+// maxAltered limits an attack on the answers in a request. The attack tries to replace at most this
+// many of them, one in each variant.
 const maxAltered = 8
 
 // alterAnswers returns an attack that replaces one answer of the honest retry in each variant.
@@ -141,7 +141,7 @@ func kindOf(answer string) string {
 	return ""
 }
 
-// nulls returns a copy of an answer in which every value of the content is null.
+// nulls copies an answer, and replaces each value of its content with null.
 func nulls(answer string) string {
 	fields, _ := members(answer)
 	for i, m := range fields {

@@ -307,7 +307,7 @@ func twins(pairsFor func(t *trial, target Target) []twin) func(*trial) {
 				}
 				f, err := t.mintAs(target, pair.first, firstUser)
 				if err != nil {
-					t.result.Outcomes[early.String()]++ // the server does not accept such arguments at all
+					t.result.Outcomes[early.String()]++ // the server does not accept the arguments pair.first at all
 					continue
 				}
 				sent := t.tell(f.retry.with("arguments", pair.retry))

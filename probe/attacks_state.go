@@ -162,8 +162,9 @@ const maxPositions = 1024
 func changedCharacter(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
 		most := maxPositions
-		// The last state of the first target shows how states are protected. All other states
-		// only show whether they are protected in the same way, so a few characters suffice.
+		// The last state of the first target shows how states are protected. All other states only
+		// show whether they are protected in the same way, so it is enough to change a few of their
+		// characters.
 		if f.target.String() != t.targets()[0].String() || f.round < len(t.honest[f.target.String()].asks) {
 			most = 48
 		}
@@ -176,8 +177,8 @@ func changedCharacter(t *trial) {
 
 // positions chooses at most n characters of a text, and returns their indexes. If the text is
 // longer than n, positions splits it at separators, such as dots. It chooses the first, the middle
-// and the last character of each part, until it has n/2. It spreads the others evenly over the
-// text.
+// and the last character of each part, until it has n/2 characters. It spreads the rest evenly over
+// the text.
 func positions(text string, n int) (all []int) {
 	for i := range len(text) {
 		all = append(all, i)

@@ -174,9 +174,9 @@ func oversized(t *trial) {
 	target := t.targets()[0]
 	levels := 9_000
 	if t.server.kind() != "http" {
-		// Many servers exit at a line that they cannot read. Over stdio, this harms only the
-		// client that sent the line, and must not become a finding. So send fewer levels,
-		// which common JSON parsers can read.
+		// Many servers exit at a line that they cannot read. Over stdio, this harms only the client
+		// that sent the line, and must not become a finding. So nest the arguments less deeply.
+		// Common JSON parsers can read 900 levels.
 		levels = 900
 	}
 	action := "accept"

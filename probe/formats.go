@@ -172,7 +172,7 @@ func (v *view) untried() (all []reason) {
 	return all
 }
 
-// tally is the number of attacks that have one verdict.
+// tally is a verdict, and the number of attacks that have it.
 type tally struct {
 	Verdict Verdict
 	Count   int

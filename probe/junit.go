@@ -95,8 +95,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// &#xA; occurs only in the text inside elements, and not in attributes. A plain line feed means
-	// the same there, and people can read it.
+	// &#xA; does not occur in attributes, only in the text inside elements. In such text, a plain
+	// line feed means the same, and people can read it.
 	text = bytes.ReplaceAll(text, []byte("&#xA;"), []byte("\n"))
 	return writeAll(w, bytes.NewBuffer(slices.Concat([]byte(xml.Header), text, []byte("\n"))))
 }

@@ -19,7 +19,7 @@ type Options struct {
 	// Paged are tools that return pages: they have an argument called cursor, and their
 	// structured result has a member nextCursor.
 	Paged []Target
-	// Bearer and OtherBearer are the access tokens of two users, of at least 8 characters. No
+	// Bearer and OtherBearer are the access tokens of two users. Each has at least 8 characters. No
 	// report shows them.
 	Bearer, OtherBearer string
 	// UserHeader is for a server behind a gateway that puts the user's name into a header. If
@@ -34,7 +34,7 @@ type Options struct {
 	// Require has the ids of attacks that the probe must be able to try. If it cannot try one
 	// of them, the run does not succeed.
 	Require []string
-	// Only has the ids of the attacks to try. Nil means all.
+	// If Only is not nil, the probe tries only the attacks with these ids.
 	Only []string
 	// Decline makes the probe answer every elicitation with a refusal by the user, so that
 	// honest calls have no effect.
@@ -42,8 +42,8 @@ type Options struct {
 	// SingleUse says that a state must work only once. If it is false, a state that works
 	// twice is reported as information.
 	SingleUse bool
-	// Refusal is for a server that refuses a state with an ordinary result and not with an
-	// error. A result that contains this text counts as a refusal.
+	// Refusal is for a server that answers with an ordinary result, not with an error, when it
+	// refuses a state. A result that contains this text counts as a refusal.
 	Refusal string
 	// MaxAge is the age after which a state must be refused. If it is zero, the attack
 	// "expired" is not tried.

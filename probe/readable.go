@@ -23,7 +23,7 @@ type layer struct {
 	how   string              // how the text was decoded, such as "base64url of part 1"
 	text  []byte              // the decoded text
 	write func([]byte) []byte // returns the state with the given text in place of this layer's text
-	jwt   bool                // true if text is the header of a JWT, which reveals nothing
+	jwt   bool                // true if text is the header of a JWT; such a header reveals nothing
 }
 
 // layers returns the state itself, what it decodes to, what that decodes to, and so on, at most

@@ -129,8 +129,8 @@ func (s secret) length(text string) int {
 	return at
 }
 
-// spelled returns how many bytes the given character takes at the beginning of a text, with or
-// without an escape. It returns 0 if the text begins with another character.
+// spelled returns the length of the given character at the beginning of a text, in bytes. The
+// character may be an escape there. If the text begins with another character, spelled returns 0.
 func spelled(text string, char byte) int {
 	if text == "" {
 		return 0

@@ -16,10 +16,10 @@ type Verdict string
 // The verdicts, worst first.
 const (
 	Found        Verdict = "finding"                  // the attack got through
-	Unclear      Verdict = "unclear"                  // it was tried, but the probe cannot tell whether it got through
-	AcceptedRisk Verdict = "accepted-risk"            // it got through, and the operator said that this is accepted
+	Unclear      Verdict = "unclear"                  // the attack was tried, but the probe cannot tell whether it got through
+	AcceptedRisk Verdict = "accepted-risk"            // the attack got through, and the operator said that this is accepted
 	Information  Verdict = "information"              // something worth knowing, but no hole by itself
-	NotTried     Verdict = "not-tried"                // it could not be tried
+	NotTried     Verdict = "not-tried"                // the attack could not be tried
 	Early        Verdict = "refused-before-the-check" // the server refused for another reason before it checked the state, which proves nothing
 	Refused      Verdict = "refused"                  // the server refused every variant
 )
@@ -50,7 +50,7 @@ type Report struct {
 	Results    []Result `json:"results"`        // worst first
 
 	rounds  int    // the number of rounds in which targets ask questions, for all targets together
-	failure string // the first problem with a target or list that the operator named, in words; "" if there is none
+	failure string // the first problem with a target or list that the operator named; "" if there is none
 }
 
 // Result is one attack and how it ended. [Report].Results has one for each attack.

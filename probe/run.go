@@ -241,19 +241,19 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	return result
 }
 
-// brief returns the text of an error without access tokens. It shortens the text, which may
-// come from the server and be very long.
+// brief(err) returns the error's text, shortened and without access tokens. The text may come from
+// the server, so it can be very long.
 func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
-// run makes the honest calls, and then tries the attack. If the code of the probe
-// panics, this attack becomes unclear, and the results of all other attacks are kept.
+// run makes the honest calls, and then tries the attack. If the code of the probe panics, run calls
+// t.unclear, and the results of all other attacks are kept.
 func (t *trial) run() {
 	defer func() {
 		if fault := recover(); fault != nil {
 			t.unclear(fmt.Errorf("the probe itself failed: %v", fault))
 		}
 	}()
-	if err := t.works(t.attack); err != nil {
+	if err := t.callHonestly(t.attack); err != nil {
 		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
 		return
 	}
@@ -286,8 +286,8 @@ func (p *probe) lacks(needs need, report *Report) string {
 	return ""
 }
 
-// works makes the honest calls before an attack. It returns an error if one of them fails.
-func (p *probe) works(a *Attack) error {
+// callHonestly makes the honest calls before an attack. It returns an error if one of them fails.
+func (p *probe) callHonestly(a *Attack) error {
 	if a.needs&needState != 0 {
 		for _, t := range (&trial{probe: p}).targets() {
 			asks, last, err := p.control(t, firstUser)

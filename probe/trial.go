@@ -59,7 +59,7 @@ func (t *trial) eachTarget(makeVariants func(f *flow) []variant) {
 // tryVariants tries each variant of the list on the flow f. The function newFlow returns another
 // flow that has reached the same round.
 func (t *trial) tryVariants(f *flow, list []variant, newFlow func() (*flow, error)) {
-	if t.Decline { // do not accept a question: the call could then have an effect on the server
+	if t.Decline { // leave out variants that accept a question, because they could have an effect on the server
 		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
 	}
 	found, used := 0, false
@@ -113,7 +113,7 @@ func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
 	if got == early && m.as != noUser && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
-		got = rejected // the server accepted these arguments in an honest call, so it refuses the state here
+		got = rejected // the server accepted these arguments in an honest call, so here it refuses the state and not the arguments
 	}
 	if sent.reply.status == 429 || sent.reply.status == 503 {
 		t.busy++
@@ -166,7 +166,7 @@ func (t *trial) verdict(v Verdict) {
 	}
 }
 
-// settle sets the verdict of an attack that has none yet, because nothing was found.
+// settle sets the verdict at the end of the attack, unless there already is one.
 func (t *trial) settle() {
 	if t.result.Verdict != "" {
 		return

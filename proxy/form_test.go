@@ -67,7 +67,7 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// stopped gives a message of the server to Pass, which must drop it. It does not try Seal, because
+// stopped checks that the method Pass drops a message of the server. It does not call Seal, because
 // Seal could take the message for the answer to a request.
 func (r *rig) stopped(message string) {
 	r.t.Helper()

@@ -44,8 +44,8 @@ func pairs(text []byte) (list []pair) {
 	return list
 }
 
-// all returns the value of each member that some reader could find under the given name.
-func all(text []byte, name string) (values []json.RawMessage) {
+// valuesOf returns the value of each member that some reader could find under the given name.
+func valuesOf(text []byte, name string) (values []json.RawMessage) {
 	for _, p := range pairs(text) {
 		if loosely(p.name) == loosely(name) || strings.EqualFold(p.name, name) {
 			values = append(values, p.value)
@@ -64,13 +64,14 @@ func loosely(name string) string {
 	}, name)
 }
 
-// under returns all values at a path, whatever the spelling of its names is.
-func under(text []byte, path ...string) (values []json.RawMessage) {
+// valuesAt returns all values at a path. It finds the names of the path in every spelling that
+// valuesOf accepts.
+func valuesAt(text []byte, path ...string) (values []json.RawMessage) {
 	values = []json.RawMessage{text}
 	for _, name := range path {
 		var below []json.RawMessage
 		for _, v := range values {
-			below = append(below, all(v, name)...)
+			below = append(below, valuesOf(v, name)...)
 		}
 		values = below
 	}
@@ -129,26 +130,26 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("the server got %q", e.Forward)
 		}
 		opened := false
-		for _, value := range under(e.Forward, "params", "requestState") {
+		for _, value := range valuesAt(e.Forward, "params", "requestState") {
 			if textOf(value) != plaintext || e.Method != "tools/call" {
 				t.Fatalf("the server got a state that was not opened: %s", e.Forward)
 			}
 			opened = true
 		}
-		for _, value := range under(e.Forward, "result", "requestState") {
+		for _, value := range valuesAt(e.Forward, "result", "requestState") {
 			t.Fatalf("the server got the state %s in a result: %s", value, e.Forward)
 		}
 		if slices.Contains(lists, e.Method) {
-			for _, value := range under(e.Forward, "params", "cursor") {
+			for _, value := range valuesAt(e.Forward, "params", "cursor") {
 				if textOf(value) != plaintext {
 					t.Fatalf("the server got a cursor that was not opened: %s", e.Forward)
 				}
 			}
 		}
 		if e.Method == "tools/call" || e.Method == "prompts/get" || e.Method == "resources/read" {
-			for _, value := range under(e.Forward, "params", "inputResponses") {
+			for _, value := range valuesAt(e.Forward, "params", "inputResponses") {
 				for _, p := range pairs(value) {
-					if !opened || p.name != "q" || len(all(p.value, "action")) != 1 || bytes.Contains(p.value, []byte(":null")) {
+					if !opened || p.name != "q" || len(valuesOf(p.value, "action")) != 1 || bytes.Contains(p.value, []byte(":null")) {
 						t.Fatalf("the server got an answer that was not asked for: %s", e.Forward)
 					}
 				}
@@ -177,8 +178,8 @@ func FuzzOpen(f *testing.F) {
 var fuzzRequests = []string{carriers[0].call(""), carriers[1].call(""), carriers[2].call(""), page("tools/list", ""), page("tasks/list", ""), `{"id":7,"method":"ping"}`, `{"method":"notifications/x"}`}
 
 // FuzzSeal gives the proxy any answer of a server. In the message that the client gets, no JSON
-// reader may find an unsealed state, an unsealed cursor, or a question that no token pins. In the
-// input, SECRET becomes a plaintext.
+// reader may find an unsealed state, an unsealed cursor, or a question that no token pins. FuzzSeal
+// replaces the word SECRET in the input with a plaintext.
 func FuzzSeal(f *testing.F) {
 	r := newRig(f, mcpseal.Config{}, proxy.Config{})
 	plaintext := secret()
@@ -191,7 +192,7 @@ func FuzzSeal(f *testing.F) {
 			e := r.open(request)
 			r.checkSealed(request, answer, e.Seal(context.Background(), answer))
 			second := e.Seal(context.Background(), answer)
-			if second != nil && len(all(second, "result"))+len(all(second, "error")) > 0 && string(under(second, "id")[0]) == e.ID {
+			if second != nil && len(valuesOf(second, "result"))+len(valuesOf(second, "error")) > 0 && string(valuesAt(second, "id")[0]) == e.ID {
 				t.Fatalf("a second answer reached the client: %s", second)
 			}
 		}
@@ -202,8 +203,9 @@ func FuzzSeal(f *testing.F) {
 	})
 }
 
-// checkSealed checks the message that the client gets for an answer. The parameter out is this
-// message. If the request is empty, the answer belongs to no request.
+// checkSealed checks what the proxy makes of a server's answer. The parameter out is the message
+// that the client gets; nil means that it gets none. If the request is empty, the answer belongs to
+// no request.
 func (r *rig) checkSealed(request string, answer, out []byte) {
 	if out == nil {
 		return
@@ -213,24 +215,24 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 	}
 	method := methodOf([]byte(request))
 	calls := slices.ContainsFunc(carriers, func(c carrier) bool { return c.method == method })
-	states := under(out, "result", "requestState")
+	states := valuesAt(out, "result", "requestState")
 	for _, value := range states {
 		if !calls || !strings.HasPrefix(textOf(value), "ms1.") {
 			r.t.Fatalf("the client got the state %s", value)
 		}
 		_, got := r.forwarded(strings.Replace(request, `}}`, `,"requestState":`+string(value)+`}}`, 1))
-		was, is := under(answer, "result", "requestState"), under([]byte(got), "params", "requestState")
+		was, is := valuesAt(answer, "result", "requestState"), valuesAt([]byte(got), "params", "requestState")
 		if len(was) != len(is) || len(was) == 1 && textOf(was[0]) != textOf(is[0]) {
 			r.t.Fatalf("the state %s came back as %s", was, is)
 		}
 	}
-	if len(under(out, "params", "requestState")) > 0 {
+	if len(valuesAt(out, "params", "requestState")) > 0 {
 		r.t.Fatalf("the client got a state in %s", out)
 	}
-	if asked := under(out, "result", "inputRequests"); len(asked) > 0 && (request == "" || calls && len(states) != 1) {
+	if asked := valuesAt(out, "result", "inputRequests"); len(asked) > 0 && (request == "" || calls && len(states) != 1) {
 		r.t.Fatalf("the client got questions that are not pinned: %s", out)
 	}
-	for _, value := range under(out, "result", "nextCursor") {
+	for _, value := range valuesAt(out, "result", "nextCursor") {
 		if request == "" || slices.Contains(lists, method) && string(value) != "null" && !strings.HasPrefix(textOf(value), "mc1.") {
 			r.t.Fatalf("the client got the cursor %s", value)
 		}

@@ -49,7 +49,7 @@ var (
 // this kind.
 func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
 
-// The indexes of names in envelopeNames, and then in callNames.
+// The indexes of names in envelopeNames.
 const (
 	atID = 1 + iota
 	atMethod
@@ -57,6 +57,8 @@ const (
 	atResult
 	atError
 )
+
+// The indexes of names in callNames.
 const (
 	atName = iota
 	atURI
@@ -70,13 +72,13 @@ const (
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // the id as the function ID returns it: the same text for all spellings of a string
+	sameID         string // ID(id), which is the same text for all spellings of a string
 	method         string
 	params, result *field
 	isError        bool
 
-	// What readEnvelope read from the result, for the method inResult. These fields are not set
-	// if the result is not an object.
+	// These fields have what readEnvelope has already read from the result; inResult uses them.
+	// They are not set if the result is not an object.
 	inside   []field
 	clear    bool
 	insideOf *names
@@ -100,7 +102,7 @@ func ID(text string) string {
 	return text
 }
 
-// inResult reads the members with the given names from the result, as the method names.read does.
+// inResult reads the members with the given names from the result, in the same way as [names.read].
 // If readEnvelope has already read these names, inResult does not read the text again.
 func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 	if n == m.insideOf {
@@ -109,17 +111,17 @@ func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 	return n.read(m.result.Raw)
 }
 
-// readEnvelope reads a message. The parameter inside has the names that the caller will want to
-// read in the message's result; nil means that the caller does not know them yet. If the message
-// must be refused, reason says why. Otherwise reason is "".
-func readEnvelope(text string, inside *names) (m envelope, reason string) {
+// readEnvelope reads a message. The parameter resultNames has the names that the caller will read
+// in the message's result. It is nil if the caller does not know them yet. If the message must be
+// refused, reason says why. Otherwise reason is "".
+func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	m.text = text
 	members := jsonorder.ReadMembers(text)
-	if inside != nil {
+	if resultNames != nil {
 		members.Object = func(name string, inner *jsonorder.Members) {
 			if name == "result" {
-				m.inside, m.clear = inside.readFrom(inner)
-				m.insideOf = inside
+				m.inside, m.clear = resultNames.readFrom(inner)
+				m.insideOf = resultNames
 			}
 		}
 	}

@@ -31,9 +31,9 @@ type field struct {
 // isString reports whether the value is a string. If so, f.Text is that string.
 func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 
-// read reads a JSON object, and returns the members in n.list, in the order of that list. It
-// returns false if the text is not one object. It also returns false if two JSON parsers could
-// read one of these members differently: its name occurs twice or in another spelling.
+// read reads a JSON object. It returns a field for each name in n.list, in the same order. It
+// returns false if the text is not one object. It also returns false if two JSON parsers could read
+// one of these fields differently: its name occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
 	members := jsonorder.ReadMembers(text)
 	return n.readFrom(&members)
@@ -63,18 +63,17 @@ func (n *names) misspelt(name string) bool {
 	return n.set.Misspelt(name) || n.set.Misspelt(plain) || n.set.Has(plain)
 }
 
-// alike rewrites a name as a JSON parser that is not strict may read it. pydantic's
-// populate_by_name accepts request_state for requestState, and Go's json/v2 can ignore dashes
-// as well as underscores. A parser that converts names to upper or lower case may read U+0131
-// or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st; exactjson.Names does not
-// consider this.
+// alike turns a name into what a JSON parser may read if it is not strict. pydantic's
+// populate_by_name accepts request_state for requestState, and Go's json/v2 can ignore dashes as
+// well as underscores. A parser that converts names to upper or lower case may read U+0131 or
+// U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st; exactjson.Names does not consider
+// this.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
-// readAll returns all members of an object of questions or answers. It returns false if the
-// text is not one object, or has more members than a round can have questions. It also returns
-// false if two members have the same name, or if a name has half of a surrogate pair. A JSON
-// parser could then mistake two members for one. For example, Go replaces every such half by the
-// same character.
+// readAll returns all members of an object of questions or answers. It returns false if the text is
+// not one object, or has more members than a round can have questions. It also returns false if two
+// members have the same name, or if a name has half of a surrogate pair. Go, for example, replaces
+// every such half by the same character, so it could mistake two names for one.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -91,8 +90,8 @@ func readAll(text string) (list []field, ok bool) {
 	}
 }
 
-// changes maps the name of a member to the JSON text of its new value, or to "" if the member
-// must be removed.
+// changes has new values for members of an object. A key is the name of a member. The value is JSON
+// text, or "" if the member must be removed.
 type changes map[string]string
 
 // apply returns a copy of the message in which one object has the changes. The object begins at

@@ -220,8 +220,8 @@ var carriers = []carrier{
 	{"tools/call", `"name":"deploy"`}, {"prompts/get", `"name":"deploy"`}, {"resources/read", `"uri":"file:///deploy"`},
 }
 
-// call returns a request. The text members has further members of the params. It begins with a
-// comma, or is empty.
+// call returns a request. The parameter members is JSON text that is added at the end of the
+// params. It begins with a comma, or is empty.
 func (c carrier) call(members string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + c.method + `","params":{` + c.target + members + `}}`
 }

@@ -24,13 +24,13 @@ var harmlessMembers = []string{
 	`"\ud800":1`, `"\u0000":1`, `"requestState ":"x"`, `"x\u0000requestState":"x"`,
 }
 
-// everyPlace returns the places in messages of the client and of the server. If fine is true, the
-// message that [place.check] sends must reach the other side. If fine is false, the message must be
-// refused.
-func everyPlace(t *testing.T, fine bool) []place {
+// everyPlace returns all places in messages of the client and of the server. If allowed is true,
+// the message that [place.check] sends must reach the other side. If allowed is false, the message
+// must be refused.
+func everyPlace(t *testing.T, allowed bool) []place {
 	client := func(r *rig, message string) {
 		r.t.Helper()
-		if fine {
+		if allowed {
 			r.forwarded(message)
 		} else {
 			r.refused(message)
@@ -40,7 +40,7 @@ func everyPlace(t *testing.T, fine bool) []place {
 		return func(r *rig, answer string) {
 			r.t.Helper()
 			e, _ := r.forwarded(request)
-			if fine {
+			if allowed {
 				r.sealed(e, answer)
 			} else {
 				r.withheld(e, answer)
@@ -49,7 +49,7 @@ func everyPlace(t *testing.T, fine bool) []place {
 	}
 	alone := func(r *rig, message string) {
 		r.t.Helper()
-		if fine {
+		if allowed {
 			r.passed(message)
 		} else {
 			r.dropped(message)
@@ -57,7 +57,7 @@ func everyPlace(t *testing.T, fine bool) []place {
 	}
 	malformed := func(r *rig, message string) {
 		r.t.Helper()
-		if fine {
+		if allowed {
 			r.passed(message)
 		} else {
 			r.stopped(message)

@@ -4,7 +4,7 @@ import "time"
 
 // moment is a time by two clocks, in whole seconds since the store started.
 type moment struct {
-	wall    int64 // by the wall clock, which dates tokens, but can be set
+	wall    int64 // by the wall clock; tokens are dated by this clock, but somebody can set it
 	running int64 // by the monotonic clock, which never goes back, but stops while the machine sleeps
 }
 

@@ -25,10 +25,10 @@
 //     reason is that the clock may have been behind when the store started. If so, tokens of
 //     the previous process may look newer than the store. If the machine sleeps for more than
 //     a minute, the store sees this as such a leap.
-//   - The store forgets a used token when it has expired. If the clock is then set back, the
-//     token is no longer expired, but the store refuses it all the same. If the clock was
-//     set back by more than a token's lifetime, new tokens may be refused too. This ends when
-//     the clock has caught up or the process is restarted.
+//   - The store forgets a used token when it has expired. If the clock is then set back to before
+//     this expiry, the store still refuses the token, because it has noted the latest expiry of all
+//     tokens that it forgot. If the clock was set back by more than a token's lifetime, new tokens
+//     may be refused too. This ends when the clock has caught up or the process is restarted.
 //
 // A use is kept until both the wall clock and the monotonic clock are past its expiry. A use
 // takes less than 100 bytes of memory while the number of uses grows, and less than 120

@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// FuzzSingleProcess issues tokens, presents them to a store and sets the clocks. Four bytes of
-// the input decide what each step does. No token may be won twice, and the store may not refuse
-// a token for lack of room while there is room.
+// FuzzSingleProcess issues tokens, presents them to a store and sets the clocks. Four bytes of the
+// input decide what each step does. The store must not accept a token twice, and must not refuse a
+// token for lack of room while there is room.
 func FuzzSingleProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		const capacity, limit = 20, 2
@@ -63,7 +63,7 @@ func FuzzSingleProcess(f *testing.F) {
 				first, err := s.spend(context.Background(), now, token.Use)
 				held, owned := 0, 0
 				for _, other := range tokens {
-					if now.wall < other.wall { // the store may check this use now, and then not again for up to lookAgain seconds
+					if now.wall < other.wall { // not expired by the wall clock: if the store checks this use now, the next check may be lookAgain seconds later
 						other.due = max(other.due, now.running)
 					}
 					if other.won && now.running < other.due+lookAgain {

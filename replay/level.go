@@ -53,7 +53,7 @@ func (s *SingleProcess) report(now moment) {
 
 func (l Level) isHigh() bool { return l.Held*10 >= l.Capacity*8 }
 
-// logTimeout is how long Spend waits until the log has written a warning.
+// logTimeout is the longest time that Spend waits for the log to write a warning.
 const logTimeout = time.Second
 
 // warn writes a warning to the log. It returns after logTimeout even if the log hangs,

@@ -115,7 +115,7 @@ func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 
 func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
-	due := now.running + 1 + until - now.wall               // one second more, because both fields of now are rounded down
+	due := now.running + 1 + until - now.wall               // one second more, because now.running and now.wall are rounded down
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
 	switch {

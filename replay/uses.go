@@ -18,10 +18,11 @@ type usedTokens struct {
 	buckets []bucket // sorted by the field due
 }
 
-// bucket is a list of tokens. The field due is the time from which a sweep checks whether these
-// tokens have expired.
+// bucket is a list of tokens.
 type bucket struct {
-	due   int64 // in seconds since the store started, by the monotonic clock
+	// due is the earliest time at which a sweep checks whether these tokens have expired. It is in
+	// seconds since the store started, by the monotonic clock.
+	due   int64
 	first token
 }
 

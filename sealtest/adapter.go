@@ -13,10 +13,9 @@ import (
 )
 
 // TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every adapter must
-// keep. TestAdapter calls start to make a server with the adapter under test. The [AdapterServer]
-// says what this server must be like. The function start returns a client of the server. Each
-// subtest starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
-// and mcpgo do the same.
+// keep. The function start makes a server with the adapter under test, and returns a client of that
+// server. The [AdapterServer] says what the server must be like. Each subtest starts its own
+// servers. Call TestAdapter in a test of your adapter; the tests of gosdk and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
 	kept := make(map[string]bool) // maps a key of limits.Cannot to true if the adapter kept all promises of that entry
@@ -47,11 +46,11 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 // AdapterLimits lists what an adapter cannot do because of its SDK. Pass an
 // AdapterLimits to [TestAdapter]. The zero value means no limits.
 type AdapterLimits struct {
-	// Cannot lists the promises that the adapter cannot keep. Each entry has the name of a promise,
-	// and the reason. A name that ends with * means all promises whose names begin with the text
-	// before the *. TestAdapter still tests the listed promises. If one is broken, its test is
-	// reported as skipped. If the adapter keeps all promises of an entry, TestAdapter fails: remove
-	// the entry.
+	// Cannot is a list of the promises that the adapter cannot keep. Each entry has the name of a
+	// promise, and the reason. A name that ends with * means all promises whose names begin with
+	// the text before the *. TestAdapter still tests the listed promises. If one is broken, its
+	// test is reported as skipped. If the adapter keeps all promises of an entry, TestAdapter
+	// fails: remove the entry.
 	Cannot map[string]string
 	// InvalidCursor is the message of the error that refuses the cursor of a list. "" means
 	// the message that package cursor has for this error.
@@ -128,9 +127,9 @@ type AdapterResult struct {
 	Questions map[string]mcpseal.Kind
 }
 
-// AdapterClient sends one JSON-RPC request of protocol revision 2026-07-28 as this user,
-// and returns the response. If user is "", the request has no user. An AdapterClient is
-// called concurrently. The function that you pass to [TestAdapter] returns it.
+// AdapterClient sends one JSON-RPC request of protocol revision 2026-07-28 as the given user, and
+// returns the response. If user is "", the request has no user. An AdapterClient is called
+// concurrently. The function that you pass to [TestAdapter] returns it.
 type AdapterClient func(user string, request []byte) (response []byte)
 
 // adapterPromise is a promise and its test.
@@ -169,8 +168,8 @@ func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) 
 	return nil
 }
 
-// adapterTrial is the test of one promise. It collects failures instead of failing the
-// test, because a promise in limits.Cannot may be broken.
+// adapterTrial is the test of one promise. It collects failures instead of failing the test,
+// because the adapter is allowed to break a promise that is in limits.Cannot.
 type adapterTrial struct {
 	t        *testing.T
 	start    func(*testing.T, AdapterServer) AdapterClient

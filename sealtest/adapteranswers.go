@@ -92,7 +92,7 @@ func unaskedAnswers(a *adapterTrial, c adapterCarrier) {
 }
 
 func earlierAnswers(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(counting(3))
+	rig := a.serve(askInRounds(3))
 	request := c.from("alice")
 	for _, answers := range []string{"", `{"q1":` + accepted + `}`} {
 		response := rig.send(request.answering(answers))

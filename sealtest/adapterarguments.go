@@ -99,7 +99,7 @@ func sentAgain(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-// spoil changes the region "eu" in the arguments to "us", in place.
+// spoil replaces the region "eu" in the arguments by "us", in place.
 func spoil(arguments any) {
 	v := reflect.ValueOf(arguments)
 	switch {
@@ -118,7 +118,7 @@ func whatArrived(a *adapterTrial, c adapterCarrier) {
 		if !strings.Contains(textOf(call.Arguments), `"us"`) {
 			a.failf("the harness hands out arguments that a handler cannot change: %T", call.Arguments)
 		}
-		return counting(3)(ctx, call)
+		return askInRounds(3)(ctx, call)
 	})
 	request := c.from("alice")
 	for round := range 3 {

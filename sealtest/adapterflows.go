@@ -62,9 +62,9 @@ func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-// counting returns a handler that asks one question in each of n rounds. The keys of the
+// askInRounds returns a handler that asks one question in each of n rounds. The keys of the
 // questions are q1, q2 and so on.
-func counting(n int) AdapterHandler {
+func askInRounds(n int) AdapterHandler {
 	return func(_ context.Context, call AdapterCall) (AdapterResult, error) {
 		round := len(call.State) + 1
 		if round > n {
@@ -77,7 +77,7 @@ func counting(n int) AdapterHandler {
 func questionOf(round int) string { return "q" + string(rune('0'+round)) }
 
 func severalRounds(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(counting(4))
+	rig := a.serve(askInRounds(4))
 	request := c.from("alice")
 	for round := 1; round <= 4; round++ {
 		response := rig.send(request)
@@ -150,7 +150,7 @@ func emptyState(a *adapterTrial, c adapterCarrier) {
 }
 
 func lastRound(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(counting(4), func(config *mcpseal.Config, _ *AdapterServer) { config.MaxRounds = 2 })
+	rig := a.serve(askInRounds(4), func(config *mcpseal.Config, _ *AdapterServer) { config.MaxRounds = 2 })
 	request := c.from("alice")
 	for range 2 {
 		request.token = rig.send(request).token()

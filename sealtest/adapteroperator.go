@@ -16,7 +16,7 @@ var operatorPromises = slices.Concat(
 )
 
 func oneEventEach(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(counting(2))
+	rig := a.serve(askInRounds(2))
 	request := c.from("alice")
 	for range 3 {
 		request.token = rig.send(request).token()

@@ -132,8 +132,8 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	return respond(f.call(principal, request.Method, &request.Params))
 }
 
-// This function sets params.exactState and params.exactArguments. It ignores members whose names
-// differ from requestState and arguments, even if only in case.
+// This function sets params.exactState and params.exactArguments. It reads only members with
+// exactly the names requestState and arguments. It ignores RequestState, for example.
 func exactly(text []byte, params *fakeParams) {
 	var request struct{ Params map[string]json.RawMessage }
 	json.Unmarshal(text, &request)

@@ -372,7 +372,8 @@ func shortStore(keeps time.Duration) storeFunc {
 	}
 }
 
-// impatientStore says that a token was used already if the context ends before Spend has finished.
+// If the context ends before Spend has finished, impatientStore says that the token was used
+// already.
 type impatientStore struct{}
 
 func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {

@@ -59,8 +59,8 @@ type side struct {
 	attacks    []attack
 }
 
-// lifetime is how long the tokens of the service side.brief are valid. It is short, but long
-// enough for two rounds.
+// lifetime is how long a token is valid if it must expire during the demo. It is long enough for
+// two rounds.
 const lifetime = time.Second
 
 func (d *demo) run(ctx context.Context) error {
@@ -128,7 +128,7 @@ func (d *demo) prepare(ctx context.Context, s *side, out painter) error {
 	return err
 }
 
-// close ends what the method prepare started.
+// close ends all clients and servers of this side.
 func (s *side) close() {
 	for _, c := range []client{s.alice, s.bob} {
 		if c.ClientSession != nil {

@@ -100,7 +100,7 @@ func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // true if an attack could not be tried on the protected server, or on the unprotected server if sealed is nil
+	broken := false // true if an attack could not be tried on the protected server; if there is none, on the unprotected one
 	var why error   // the error of the first attack that could not be tried
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
@@ -185,7 +185,7 @@ type outcome struct {
 	harm     string // what harm was done; "" if the server did not do what the attacker wanted
 	answer   string // what a rejected client got
 	rejected bool   // true if the server rejected the state; false if it asked the question again
-	err      error  // why the attack proves nothing, or nil
+	err      error  // nil, or the reason why the attack proves nothing
 }
 
 // summary describes the answer in at most two words.

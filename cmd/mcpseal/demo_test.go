@@ -105,16 +105,16 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 		"nothing done":     answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"nothing was done"}]}`),
 		"a question":       answer(200, `"result":{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}},"requestState":"x"}`),
 	} {
-		for _, c := range []struct{ protected, alone bool }{{true, false}, {false, true}, {false, false}} { // protected says which server breaks; alone says whether only the unprotected server is attacked
-			if !c.protected && !c.alone && name != "an outage" && name != "nothing done" {
+		for _, c := range []struct{ breakProtected, unprotectedOnly bool }{{true, false}, {false, true}, {false, false}} { // if breakProtected is false, the unprotected server breaks
+			if !c.breakProtected && !c.unprotectedOnly && name != "an outage" && name != "nothing done" {
 				continue // skipped, because each of these cases waits until a token expires
 			}
 			const honest = 3 + 2 + 2 // calls before the first attack
 			var calls atomic.Int64
 			var out bytes.Buffer
-			d := demo{unprotected: c.alone, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
+			d := demo{unprotected: c.unprotectedOnly, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if protected == c.protected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+					if protected == c.breakProtected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
 						broken(w, r)
 						return
 					}

@@ -106,8 +106,8 @@ give --issuer and --client too if the token has iss or client_id.
 	return cmd
 }
 
-// limits holds the flags that set the limits of the boundary that would open the token. The
-// defaults of the flags are those of a boundary.
+// limits holds the values of the flags --max-flow, --max-rounds, --max-token and --max-state. The
+// defaults of these flags are also the defaults of a boundary.
 type limits struct {
 	flow                 time.Duration
 	rounds, token, state int

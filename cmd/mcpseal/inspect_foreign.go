@@ -70,8 +70,8 @@ func (r *report) addSigned(body string) bool {
 	return true
 }
 
-// addATD adds to the report what it finds out about a cursor of the ATD runtime, which is CBOR
-// with a signature. It returns false if the token is not such a cursor.
+// addATD adds to the report what it finds out about a cursor of the ATD runtime. Such a cursor is
+// CBOR with a signature. If the token is no such cursor, addATD returns false.
 func (r *report) addATD(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {

@@ -170,7 +170,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 			return usage("--args: %w", err)
 		}
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
-			break // the user's name is not the reason, so do not try the other names
+			break // the token is bound to this name, or another name would not help
 		}
 	}
 	if reason == mcpseal.ReasonUser {

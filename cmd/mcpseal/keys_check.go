@@ -35,8 +35,8 @@ have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// With --json, always print the view. Without --json, print it if there is no error,
-			// or if the error says that tokens are lost. After other errors, Done is empty.
+			// With --json, always print the view. Without --json, print it if there is no error, or
+			// if the error says that tokens are lost. After all other errors, view.Done is empty.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
@@ -60,8 +60,9 @@ type checking struct {
 	allowLoss bool
 }
 
-// check returns a view of the file, and an error that says what is wrong with the file. The
-// view's field Done is set if nothing is wrong, or if the error says that tokens are lost.
+// check returns a view of the file, and an error that says what is wrong with the file. The view's
+// field Done says that the file would load. check sets it if nothing is wrong, and also if the
+// error says that tokens are lost.
 func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	view, d, err := look(path)
 	if err != nil {

@@ -87,7 +87,7 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 	})
 }
 
-// noteExtended writes into the view which keys now open tokens for longer than before.
+// noteExtended sets v.Done, a text that names the keys that now open tokens for longer.
 func (v *fileView) noteExtended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"

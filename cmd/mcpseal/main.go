@@ -116,8 +116,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// This function returns an error with exit code 1: the command has found an answer, and the
-// answer is "no". For a command that could not find an answer, use the function failed.
+// no(format, args...) returns an error with exit code 1: the command has found an answer, and the
+// answer is "no". If the command could not find an answer, use failed(format, args...) instead.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }

@@ -25,7 +25,7 @@ import (
 // this line runs unchanged and must end with the exit code 0.
 type lineTest struct {
 	before string // a command that runs before the line
-	as     string // runs instead of the line, because the line names something that a test lacks
+	as     string // a command that runs instead of the line, because the line names something that a test lacks
 	input  string
 	exit   int
 	prints string // a regular expression that the output must match

@@ -131,16 +131,16 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
 }
 
-// repeatable is a flag that may be given several times. It passes each value to the function in the
-// field set, in the order of the command line.
+// repeatable is a flag that may be given several times. It calls onValue with each value, in the
+// order of the command line.
 type repeatable struct {
-	kind string
-	set  func(string) error
+	kind    string
+	onValue func(string) error
 }
 
 func (e repeatable) String() string        { return "" }
 func (e repeatable) Type() string          { return e.kind }
-func (e repeatable) Set(text string) error { return e.set(text) }
+func (e repeatable) Set(text string) error { return e.onValue(text) }
 
 func (p *probing) run(cmd *cobra.Command, args []string) error {
 	switch {

@@ -79,8 +79,8 @@ func (r *readiness) closeConnections(next http.Handler) http.Handler {
 	})
 }
 
-// look checks all parts at the same time, and returns an error or nil for each. It returns the
-// last result if that is younger than readyFor.
+// look returns an error or nil for each part. If the last result is younger than readyFor, look
+// returns that result. Otherwise it checks all parts at the same time.
 func (r *readiness) look(ctx context.Context) []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

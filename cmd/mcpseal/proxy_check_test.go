@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
 )
 
-// check runs proxy check, and returns what it says and its exit code.
+// check runs the command "mcpseal proxy check" on a file with this text. It returns what the
+// command prints, and the exit code.
 func check(t *testing.T, file string) (string, int) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "proxy.yaml")

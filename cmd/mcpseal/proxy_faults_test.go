@@ -25,10 +25,10 @@ import (
 // client or write it to the log.
 const secretState = "sesame"
 
-// badly(t, answer) starts a server that answers calls with the handler answer, and returns the
-// address. The proxy sends server/discover to see whether the server is there. The server answers
-// server/discover with 400.
-func badly(t *testing.T, answer http.HandlerFunc) string {
+// startUpstream starts a server, and returns its address. The server answers server/discover with
+// 400, because the proxy sends that only to see whether the server is there. The handler answers
+// all other requests.
+func startUpstream(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -36,7 +36,7 @@ func badly(t *testing.T, answer http.HandlerFunc) string {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		answer(w, r)
+		handler(w, r)
 	}))
 	t.Cleanup(web.Close)
 	return web.URL + "/mcp"
@@ -62,33 +62,33 @@ func TestFaultsOfTheServerLeakNothingAndAreLogged(t *testing.T) {
 		upstream string
 		log      string
 	}{
-		"slow": {badly(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "it took too long"},
-		"slow in the middle": {badly(t, func(w http.ResponseWriter, r *http.Request) {
+		"slow": {startUpstream(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "it took too long"},
+		"slow in the middle": {startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, asking[:len(asking)-5])
 			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}), "took too long"},
 		"dead": {dead.URL + "/mcp", "connection refused"},
-		"cut": {badly(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"+asking)),
+		"cut": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"+asking)),
 			"the server closed the connection"},
-		"cut in the middle of an event": {badly(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1000\r\n\r\ndata: "+asking)),
+		"cut in the middle of an event": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1000\r\n\r\ndata: "+asking)),
 			"the stream ended before the answer"},
-		"gone without an answer": {badly(t, hijack("")), "the server closed the connection"},
-		"not HTTP":               {badly(t, hijack(secretState+"\r\n\r\n")), "what the server sent is not HTTP"},
-		"a page": {badly(t, func(w http.ResponseWriter, _ *http.Request) {
+		"gone without an answer": {startUpstream(t, hijack("")), "the server closed the connection"},
+		"not HTTP":               {startUpstream(t, hijack(secretState+"\r\n\r\n")), "what the server sent is not HTTP"},
+		"a page": {startUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			io.WriteString(w, "<p>"+secretState)
 		}), "neither JSON nor a stream of events"},
-		"not JSON": {badly(t, func(w http.ResponseWriter, _ *http.Request) {
+		"not JSON": {startUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, secretState+asking)
 		}), "an answer of the server was refused"},
-		"the answer to another call": {badly(t, func(w http.ResponseWriter, _ *http.Request) {
+		"the answer to another call": {startUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, strings.Replace(asking, `"id":1`, `"id":2`, 1))
 		}), "proxy: "},
-		"headers without end": {badly(t, hijack("HTTP/1.1 200 OK\r\n"+strings.Repeat("X-A: "+secretState+"\r\n", 100_000))), "proxy: "},
+		"headers without end": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\n"+strings.Repeat("X-A: "+secretState+"\r\n", 100_000))), "proxy: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +145,7 @@ func TestATerminatedProxyIsNotReadyAndThenEndsItsRequests(t *testing.T) {
 		t.Skip("needs signals")
 	}
 	arrived, answer := make(chan bool, 1), make(chan bool)
-	upstream := badly(t, func(w http.ResponseWriter, r *http.Request) {
+	upstream := startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		arrived <- true
 		<-answer
 		w.Header().Set("Content-Type", "application/json")
@@ -353,7 +353,7 @@ func TestACallReachesTheServerAtMostOnce(t *testing.T) {
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		var acted atomic.Int64
 		var waiting sync.WaitGroup
-		upstream := badly(t, func(w http.ResponseWriter, r *http.Request) {
+		upstream := startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("X-Warm") == "" {
 				if r.Header.Get(name) == "" {
 					t.Errorf("the server did not get %s", name)

@@ -37,8 +37,8 @@ func (d *proxyDrain) check() error {
 	return nil
 }
 
-// serve serves HTTP until the context ends. Then it waits for open requests before it returns,
-// as the settings p.drain say.
+// serve serves HTTP until the context ends. Before it returns, it waits for open requests, as long
+// as p.drain allows.
 func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyParts, logger *slog.Logger) error {
 	listener, err := listen(p.listen)
 	if err != nil {

@@ -87,7 +87,8 @@ func startProxy(t *testing.T, args ...string) *proxied {
 	return p
 }
 
-// leaky serves the tools of the package release without any protection, and returns the address.
+// leaky starts a server without any protection, with the tools of release.NewServer(). It returns
+// the server's address.
 func leaky(t *testing.T) string {
 	t.Helper()
 	server := release.NewServer()

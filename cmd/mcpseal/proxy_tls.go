@@ -63,7 +63,7 @@ func (s *proxyTLS) serverConfig(logger *slog.Logger) (*tls.Config, error) {
 	return config, nil
 }
 
-// upstreamConfig returns the settings of TLS with the server.
+// upstreamConfig returns the TLS settings for connections to the server.
 func (s *proxyTLS) upstreamConfig(logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.upstreamRoot != "" {

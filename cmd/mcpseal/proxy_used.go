@@ -87,7 +87,7 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 	return shared, ready, func() { client.Close() }, nil
 }
 
-// silent is a logger for the Redis client that drops every record.
+// silent is a logger for the Redis client. It drops every record.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

@@ -123,9 +123,9 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 	return nil
 }
 
-// open sets the carrier's field Identity, and the fields about metadata that belong to it. The
-// function ready returns an error while the proxy cannot find out who a user is. If ready is
-// nil, the proxy always can.
+// open sets the carrier's field Identity. For JWTs, it also sets Metadata and MetadataPath. The
+// function ready returns an error while the proxy cannot find out who a user is. If ready is nil,
+// the proxy always can.
 func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logger *slog.Logger) (ready func(context.Context) error, err error) {
 	switch u.identity {
 	case "header":

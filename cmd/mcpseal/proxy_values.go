@@ -60,7 +60,8 @@ func isSecret(text string) bool {
 	return err == nil || strings.Contains(text, "\n") || strings.Contains(text, "-----BEGIN") || strings.HasPrefix(text, "AGE-SECRET-KEY-")
 }
 
-// checkAddresses returns an error if the proxy could not listen at these addresses.
+// checkAddresses returns an error if the proxy cannot use these addresses. It does not try to
+// listen.
 func checkAddresses(listen, admin string) error {
 	for _, of := range [][2]string{{"listen", listen}, {"admin", admin}} {
 		name, address := of[0], of[1]

@@ -117,8 +117,9 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
 		}
 	},
-	// rawkey VARIABLE hex|base64 TOKEN sets a variable to a random key in this encoding, as a secret
-	// manager does. It seals a token with the key, and writes the token to the file TOKEN.
+	// rawkey VARIABLE hex|base64 TOKEN makes a random key, and sets a variable to the key in hex or
+	// base64, the form in which secret managers give keys. It also seals a token with the key, and
+	// writes the token to the file TOKEN.
 	"rawkey": func(ts *testscript.TestScript, neg bool, args []string) {
 		secret := make([]byte, 32)
 		rand.Read(secret)
@@ -134,8 +135,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		mint(ts, neg, []string{file, args[2], "state"})
 		ts.Check(os.Remove(file))
 	},
-	// mint FILE TOKEN KIND seals a token for alice's call of deploy with the keys in FILE, and writes
-	// it to the file TOKEN. For the kinds, see the function mint.
+	// mint FILE TOKEN KIND seals a token for alice's call of deploy, and writes it to the file
+	// TOKEN. FILE has the keys. For the kinds, see the function mint.
 	"mint": mint,
 	// nosecret FILE… checks that the last command printed no secret of these files of keys.
 	"nosecret": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -149,7 +150,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			}
 		}
 	},
-	// identity FILE writes a new age identity to a file, and sets RECIPIENT to its recipient.
+	// identity FILE makes an identity for the tool age, and writes it to a file. It sets RECIPIENT
+	// to the recipient of the identity.
 	"identity": func(ts *testscript.TestScript, neg bool, args []string) {
 		identity, err := age.GenerateX25519Identity()
 		ts.Check(err)

@@ -42,8 +42,8 @@ const (
 	sessionLabel = "mcpseal/atd session"
 )
 
-// Options holds the settings of an [Issuer] other than its key. The zero value suits servers
-// of one service that share a key.
+// Options holds the settings of an [Issuer], except its key. The zero value suits servers of one
+// service that share a key.
 type Options struct {
 	// Session is 8 bytes. Servers with the same key and session accept each other's
 	// cursors. If two services share a key, give each service its own session, for example
@@ -136,7 +136,7 @@ func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	return i.issuePage(*p, page)
 }
 
-// issuePage returns the cursor that leads to page. In the payload p, the session and the
+// issuePage returns the cursor that leads to the given page. In the payload p, the session and the
 // fields that depend on the request are already set.
 func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	p.Page, p.State, p.Issued = page.Index, bytes.Clone(page.State), uint64(time.Now().Unix())
@@ -187,8 +187,8 @@ func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	return page, err
 }
 
-// open does what Open does. It also returns a payload from which the next cursor is made.
-// Only the session and the fields that depend on the request are set in it.
+// open does what Open does. It also returns a payload from which the next cursor is made. In that
+// payload, only the session and the fields that depend on the request are set.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
 	p, err := i.verify(cursor) // verify first, so that no digest is computed for a forged cursor
 	if err != nil {

@@ -196,13 +196,14 @@ func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) 
 	}
 }
 
-// leaky serves the tools of cmd/mcpseal/release at the address that the manifests have for the
-// server. This server does not protect the state.
+// leaky serves the tools of cmd/mcpseal/release, and does not protect the state. Its address is the
+// one that the manifests have for the server behind the proxy.
 func leaky(t *testing.T) {
 	t.Helper()
 	server := release.NewServer()
-	// In this test, the name release-server leads to loopback, where the SDK refuses such a name by
-	// default. In a cluster, the name leads to a Service.
+	// In this test, the name release-server leads to loopback. By default, the SDK refuses a
+	// request that comes through loopback with this name. In a cluster, the name leads to a
+	// Service.
 	options := &gosdk.HandlerOptions{HTTP: mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}}
 	serve(t, "127.0.0.1:9000", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, options), "", "")
 }

@@ -52,7 +52,7 @@ type named struct {
 
 func (n named) short() string { return n.name[strings.LastIndexByte(n.name, '.')+1:] }
 
-// exportedNames lists the names that go doc shows for a file, with their comments.
+// exportedNames returns the names in a file that the command "go doc" shows, each with its comment.
 func exportedNames(file *ast.File) (all []named) {
 	add := func(begins bool, owner string, name *ast.Ident, comments ...*ast.CommentGroup) {
 		if !name.IsExported() {

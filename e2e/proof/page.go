@@ -109,7 +109,7 @@ func mostTelling(all []probe.Finding) probe.Finding {
 	return all[0]
 }
 
-// reply has those members of an answer that the page shows.
+// reply is an answer of the server. It has only the members that the page needs.
 type reply struct {
 	Result struct {
 		ResultType    string

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// board has the parts of a board of Grafana that the tests check.
+// board is a dashboard of Grafana. It has only the parts that the tests check.
 type board struct {
 	Title, UID    string
 	SchemaVersion int

@@ -45,7 +45,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// deployed returns the text of a file in deploy.
+// deployed returns the text of a file in the folder deploy.
 func deployed(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", filepath.FromSlash(name)))

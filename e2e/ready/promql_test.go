@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A query is what an expression of PromQL asks for.
+// query has the parts of a PromQL expression that the tests check.
 type query struct {
 	selectors []selector
 	labels    []string // by which results are grouped or matched

@@ -172,7 +172,7 @@ func TestARestartOfTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 		r := startRedis(t, server, deployed(t, "kubernetes/redis.yaml"))
 		store, _, err := r.open(t)
 		must(t, err)
-		time.Sleep(20 * time.Millisecond) // a token must be issued at least Skew, a millisecond, after the store first saw this Redis
+		time.Sleep(20 * time.Millisecond) // a token must be issued at least a millisecond (Skew) after the store first saw this Redis
 		use := func(flow byte) seal.Use {
 			now := time.Now()
 			return seal.Use{Flow: [16]byte{flow}, Round: 1, Issued: now, Until: now.Add(10 * time.Minute)}
@@ -204,7 +204,7 @@ func TestAServerWithTheseManifestsHasKeysAndSingleUse(t *testing.T) {
 	r := startRedis(t, redisServers(t)[0], deployed(t, "kubernetes/redis.yaml"))
 	store, log, err := r.open(t)
 	must(t, err)
-	time.Sleep(20 * time.Millisecond) // a token must be issued at least Skew, a millisecond, after the store first saw this Redis
+	time.Sleep(20 * time.Millisecond) // a token must be issued at least a millisecond (Skew) after the store first saw this Redis
 	// Write a secret as the kubelet mounts it: the file is a link that leads through ..data, which
 	// is a link to a folder.
 	m := readManifest(deployed(t, "kubernetes/server.yaml"), "Deployment")

@@ -144,8 +144,8 @@ func (r rules) watched() (names, values map[string]bool) {
 	return names, values
 }
 
-// missing compares the alerts with docs/telemetry.md, which says on which metrics and values to
-// raise an alert. The result names the metrics and values that no alert looks at.
+// missing compares the alerts with docs/telemetry.md. The page says which metrics and values need
+// an alert. The result names those that no alert looks at.
 func (r rules) missing(page string) (wrong []string) {
 	prometheus := make(map[string]string) // the name of each metric in Prometheus
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z._]+)` \\| `([a-z_]+)` \\| (?:counter|histogram|gauge) ").FindAllStringSubmatch(page, -1) {

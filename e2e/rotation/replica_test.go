@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// replica serves the release tools until its standard input ends.
+// replica serves the tools of cmd/mcpseal/release until its standard input ends.
 func replica(path string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	source, err := keys.OpenFile(path, &keys.Options{LongestTTL: ttl, Skew: skew, Every: 100 * time.Millisecond, Logger: logger})

@@ -172,7 +172,8 @@ func steal(t *testing.T, k *keyfile.Key) string {
 	return token
 }
 
-// try presents a token to a replica again and again, until well after the token's key has ended.
+// This function presents a token to a replica again and again, until well after the token's key has
+// ended.
 func try(t *testing.T, session *client, token string, end time.Time) {
 	region := mcp.InputResponseMap{"region": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "eu"}}}
 	before, after := 0, 0

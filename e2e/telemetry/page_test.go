@@ -51,7 +51,7 @@ type page struct {
 	values  map[string][]string // the values of each attribute, if the page lists all of them
 	events  map[string][]string // the attributes of each event on a span
 	types   map[string]string   // the type of each attribute on spans
-	lines   int                 // the greatest number of lines that Prometheus reads
+	lines   int                 // the highest number of lines that a process exports to Prometheus
 	shown   string              // the output of the command, as the page shows it
 }
 

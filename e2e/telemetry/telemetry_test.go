@@ -284,8 +284,8 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 		inputs, inputs, len(found["mcpseal.operations"].series), len(all))
 }
 
-// TestTheBoundIsExact causes every series that there can be. Their number must be
-// exactly the number on the page.
+// TestTheBoundIsExact causes every series that there can be. There must be exactly as many as
+// docs/telemetry.md says.
 func TestTheBoundIsExact(t *testing.T) {
 	r := newReplica(t)
 	ctx := t.Context()

@@ -33,15 +33,15 @@ var logged = map[string]int{
 // The values of these attributes explain a log record.
 var explains = map[string]bool{"cause": true, "why": true}
 
-// A key is the name of a function, with its package. The function makes its result from an argument.
-// The value is the index of this argument.
+// These functions make their result from one argument. A key is the name of a function, with its
+// package. The value in the map is the index of the argument.
 var passed = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
 
-// The results of these functions reach a client or a log, but the extractor does not see how. For
-// example, a function is called through an interface. A key is the folder and the name of a
+// The results of these functions reach a client or a log, but the extractor does not see how, for
+// example because a function is called through an interface. A key is the folder and the name of a
 // function. The value is the index of the result that is shown: a text, or an error with a text.
 var shown = map[string]int{
 	"cmd/mcpseal/internal/identity Caller":  1,
@@ -87,10 +87,10 @@ type function struct {
 	imports map[string]string
 }
 
-// site is an expression in a function. The function is nil outside of functions.
+// site is an expression, and the place where it is.
 type site struct {
 	expr   ast.Expr
-	in     *function
+	in     *function // the function that contains expr; nil if expr is outside of functions
 	folder string
 }
 
@@ -254,7 +254,7 @@ func (c *code) start(s site) {
 			c.trace(arg, s.in)
 		}
 	}
-	for i, arg := range call.Args { // as in "cause", X or in slog.String("cause", X)
+	for i, arg := range call.Args { // in both "cause", X and slog.String("cause", X), X explains the record
 		if text, ok := literal(arg); ok && explains[text] && i+1 < len(call.Args) {
 			c.trace(call.Args[i+1], s.in)
 		}

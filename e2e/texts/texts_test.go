@@ -37,7 +37,7 @@ func TestEveryTextHasARow(t *testing.T) {
 
 // unseen has texts that the extractor finds, but that neither a client nor a server's log shows.
 var unseen = map[string]bool{
-	"a resource":  true, // a part of other texts, which use it as the name of every resource
+	"a resource":  true, // a part of other texts, in place of the name of a resource
 	"unknown key": true, // replaced by a text with the id of the key
 
 	// The log shows only the type of these errors.
@@ -52,17 +52,18 @@ var unseen = map[string]bool{
 	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
 	"mcpseal: a secret whose bytes are all the same: was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 
-	// Constructors return these. A file of keys with such a mistake is refused earlier.
+	// Constructors return these errors. A file of keys with one of these mistakes is refused
+	// earlier.
 	"mcpseal: a ring needs at least one key; make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
 	"mcpseal: key … of the ring is empty":                                           true,
 	"mcpseal: key … of the ring":                                                    true,
 	"mcpseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
 }
 
-// TestEveryRowHasAText checks that the code still has every text on the page.
+// TestEveryRowHasAText checks that the code still has every text that docs/messages.md explains.
 func TestEveryRowHasAText(t *testing.T) {
 	texts, every := extract(t, root)
-	maps.Copy(every, texts) // also add the sums of literals and named constants
+	maps.Copy(every, texts) // also add the texts that extract joined with named constants
 	for status := 400; status < 600; status++ {
 		every[http.StatusText(status)] = true
 	}

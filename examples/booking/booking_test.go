@@ -25,8 +25,8 @@ func TestTheFormsAreAllowed(t *testing.T) {
 	}
 }
 
-// guest returns an answer to each question of the server, by the first words of the question. A
-// test may change the answers.
+// guest returns the answers to the questions of the server. Each key is the beginning of a
+// question. A test may change the answers.
 func guest() map[string]*mcp.ElicitResult {
 	accept := func(content map[string]any) *mcp.ElicitResult {
 		return &mcp.ElicitResult{Action: "accept", Content: content}

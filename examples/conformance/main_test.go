@@ -131,7 +131,7 @@ func everyBadTokenGetsTheSameAnswer(t *testing.T, sdk string) {
 
 	var bad []string
 	others := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if sdk == "mcp-go" { // two characters are enough: the run with go-sdk tries all of them on the same boundary code
+	if sdk == "mcp-go" { // two characters are enough here: the run with go-sdk tries every character on the same boundary code
 		others = "Ab"
 	}
 	for i := range len(token) {

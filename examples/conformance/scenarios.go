@@ -105,15 +105,15 @@ func accepted[T any](r round, key, field string) (value T, ok bool) {
 	return value, ok
 }
 
-// written returns the text that the user wrote into a field of a form. It returns false if
-// the text is empty or missing.
-func written(r round, key, field string) (string, bool) {
+// fieldText returns the text that the user wrote into a field of a form. It returns false if the
+// text is empty or missing.
+func fieldText(r round, key, field string) (string, bool) {
 	text, ok := accepted[string](r, key, field)
 	return text, ok && text != ""
 }
 
 func elicitation(r round) reply {
-	if name, ok := written(r, "user_name", "name"); ok {
+	if name, ok := fieldText(r, "user_name", "name"); ok {
 		return text("Hello, %s!", name)
 	}
 	return ask("", map[string]question{"user_name": form("What is your name?", "name", "string")})
@@ -144,7 +144,7 @@ func requestState(r round) reply {
 }
 
 func multipleInputs(r round) reply {
-	name, named := written(r, "user_name", "name")
+	name, named := fieldText(r, "user_name", "name")
 	greeting := r.sample("greeting")
 	uris, listed := r.roots("client_roots")
 	if named && greeting != "" && listed {
@@ -158,10 +158,10 @@ func multipleInputs(r round) reply {
 }
 
 func multiRound(r round) reply {
-	if color, ok := written(r, "step2", "color"); ok {
+	if color, ok := fieldText(r, "step2", "color"); ok {
 		return text("%s likes %s", r.state, color)
 	}
-	if name, ok := written(r, "step1", "name"); ok {
+	if name, ok := fieldText(r, "step1", "name"); ok {
 		return ask(name, map[string]question{"step2": form("Step 2: What is your favorite color?", "color", "string")})
 	}
 	return ask("step 1", map[string]question{"step1": form("Step 1: What is your name?", "name", "string")})
@@ -173,7 +173,7 @@ func capabilities(r round) reply {
 	questions, answered := map[string]question{}, true
 	if r.elicitation {
 		questions["user_name"] = form("What is your name?", "name", "string")
-		_, named := written(r, "user_name", "name")
+		_, named := fieldText(r, "user_name", "name")
 		answered = answered && named
 	}
 	if r.sampling {
@@ -187,7 +187,7 @@ func capabilities(r round) reply {
 }
 
 func prompt(r round) reply {
-	if answer, ok := written(r, "user_context", "context"); ok {
+	if answer, ok := fieldText(r, "user_context", "context"); ok {
 		return text("With this in mind: %s", answer)
 	}
 	return ask("", map[string]question{"user_context": form("What context should the prompt use?", "context", "string")})

@@ -1,8 +1,8 @@
-// Files is an MCP server in front of another service, which stores files. Like many such
-// servers, it runs in replicas, makes a new mcp.Server for each request, and knows its users
-// only by an opaque bearer token. It passes this token on to the service that stores the
-// files. Its tools ask the user before they act, and keep their state through the interface
-// sealer. There are two ways (shapes) to protect the server:
+// Files is an MCP server in front of another service, which stores files. Like many such servers,
+// it runs in replicas, makes a new mcp.Server for each request, and knows its users only by an
+// opaque bearer token. It passes this token on to the service that stores the files. Its tools ask
+// the user before they act, and use a sealer to keep their state. There are two ways (shapes) to
+// protect the server:
 //
 //	go run ./examples/files -http 127.0.0.1:8080                   behind the middleware
 //	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals

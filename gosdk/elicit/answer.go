@@ -63,9 +63,9 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. If the user accepted, newAnswer passes the content of the
-// answer to the function decode. If the answer came in this round, the parameter fresh is
-// true, and newAnswer then stores newContent in the state in place of the content.
+// newAnswer asks a question. If the user accepted, newAnswer passes the content of the answer to
+// decode, with true if the answer came in this round. In that case, the newContent that decode
+// returns replaces the content in the state.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func(content []byte, fresh bool) (value T, newContent []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)

@@ -35,7 +35,7 @@ type Asker struct {
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
 	own       bool                    // true if the handler was registered with elicit
-	parts     int                     // how many calls of Within there were; call n is part n of the run, and all code outside Within is part 0
+	parts     int                     // how often this run has called Within; the n-th call is part n of the run, and all other code is part 0
 	part      int                     // the number of the running call of Within; 0 if none is running
 	used      map[usedKey]int         // maps each used key to the number of its part: see parts
 	pended    bool                    // true if a call of Within returned a Pending
@@ -43,7 +43,7 @@ type Asker struct {
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
-// made is a question of this run, and how often the run asked it.
+// A made holds a question of this run, and how often the run asked it.
 type made struct {
 	question
 	times int

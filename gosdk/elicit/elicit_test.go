@@ -35,8 +35,8 @@ type value struct {
 	Value string `json:"value"`
 }
 
-// reply returns a user. The map has the user's answers, by the messages of the questions. The user
-// accepts every question that the map lacks.
+// reply returns a user who gives these answers. The keys of the map are the messages of the
+// questions. The user accepts every question that is not in the map.
 func reply(answers map[string]*mcp.ElicitResult) *user {
 	return &user{answer: func(message string, _ *mcp.ElicitParams) *mcp.ElicitResult {
 		if r, ok := answers[message]; ok {

@@ -249,10 +249,10 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 }
 
 // tryField returns an error if an answer to the field would not arrive in the Go struct.
-// encoding/json loses the answer in three cases: two embedded structs have this field;
-// the field is in an embedded struct with a name in its json tag; a type's own method to
-// read JSON drops the answer. If the field's type reads only dates or only times,
-// tryField sets that format in the schema.
+// encoding/json loses the answer in three cases: two embedded structs have this field; the field is
+// in an embedded struct with a name in its json tag; a type's own method to read JSON drops the
+// answer. If the field's type refuses the text "probe", but reads a date-time or a date, tryField
+// sets that format in the schema.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {

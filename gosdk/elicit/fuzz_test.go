@@ -14,9 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// FuzzAnswers seals arbitrary states with the server's keys, and sends them to a handler
-// with arbitrary answers. Nothing panics, and an answer reaches the handler only if the
-// state says that its question was asked.
+// FuzzAnswers seals arbitrary states with the server's keys. It sends them to a handler, together
+// with arbitrary answers. Nothing panics, and an answer reaches the handler only if the state says
+// that its question was asked.
 func FuzzAnswers(f *testing.F) {
 	quiet := slog.New(slog.DiscardHandler)
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: quiet})

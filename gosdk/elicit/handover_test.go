@@ -137,8 +137,8 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 }
 
 // TestAToolThatCallsOthersLendsThemNoAnswers checks that a tool cannot lend its answers and its
-// values of Once to the tools that it calls. They count only for the request with which they
-// arrived. With an older client, each called tool asks its own question.
+// values of Once to the tools that it calls. Answers and values count only for the request with
+// which they arrived. With an older client, each called tool asks its own question.
 func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		b := &book{}

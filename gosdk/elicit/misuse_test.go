@@ -473,8 +473,8 @@ func TestAnAnswerThatIsThereMayBeReadAfterWithinReturned(t *testing.T) {
 }
 
 // TestAnAnswerThatIsNotThereIsNoErrorForTheClient checks that the client never gets the error which
-// means that an answer has not arrived yet. The handler takes this error out of the function that
-// it passes to Within, and returns it in place of the questions.
+// means that an answer has not arrived yet. In this test, the function that is passed to Within
+// stores the error in a variable. The handler returns the error in place of the questions.
 func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
@@ -509,9 +509,9 @@ func TestAnAnswerThatIsNotThereIsNoErrorForTheClient(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that a key for Once cannot be used in two
-// calls of Within, or in a call of Within and in the handler itself. Otherwise the price of one
-// item would be used for another item.
+// TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the
+// same key for Once. A call of Within and the handler itself cannot share a key either. Otherwise
+// the handler in this test would use the price of one item for another item.
 func TestAValueOfOnceOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	var paid []string
 	pay := func(ctx context.Context, req mcp.Request, item string) (*elicit.Pending, error) {

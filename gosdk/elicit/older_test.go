@@ -76,8 +76,8 @@ func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 }
 
 // TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug checks that a call fails if inner
-// middleware changes the questions of elicit. elicit takes each answer as the answer to its own
-// wording, so the client must not get another wording.
+// middleware changes the questions of elicit. elicit assumes that the user saw each question as
+// elicit worded it, so the client must not get other words.
 func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 	each := func(change func(*mcp.ElicitParams)) func(mcp.InputRequestMap) {
 		return func(m mcp.InputRequestMap) {
@@ -331,7 +331,7 @@ func TestANilInAQuestionIsTheAuthorsBug(t *testing.T) {
 	}
 }
 
-// flexibleDay reads dates and times alike.
+// flexibleDay reads a date, with or without a time.
 type flexibleDay string
 
 func (d *flexibleDay) UnmarshalText(text []byte) error {

@@ -242,8 +242,8 @@ func TestNothingIsComputedAfterAMistake(t *testing.T) {
 }
 
 // TestNothingIsComputedFromAnAnswerThatDoesNotFit checks that Once computes nothing after an answer
-// that does not fit, even if the handler goes on. The call fails, so it must not place an order
-// first.
+// that does not fit, even if the handler goes on. The call fails, so the function that is passed to
+// Once must not run: it may place an order, for example.
 func TestNothingIsComputedFromAnAnswerThatDoesNotFit(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

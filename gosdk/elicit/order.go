@@ -9,8 +9,8 @@ import (
 
 // recordRead is called when the handler reads an answer. It gives the answer the next number,
 // unless the answer already has one. It also raises a.after to this number, unless a.after is
-// higher already. Questions and values that the handler makes after this read store a.after in
-// question.After or kept.After, because they may depend on the answer.
+// higher already. The handler's later questions and values get a copy of a.after in question.After
+// or kept.After, because they may depend on the answer.
 func (a *Asker) recordRead(key string) {
 	a.read[key] = true
 	recorded := a.state.Answers[key]

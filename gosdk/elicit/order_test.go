@@ -16,15 +16,15 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// everyWay calls the function check for clients of both revisions. It does so for each of two ways
-// to register a handler: with elicit.AddTool, or with the SDK and Within. The function run calls
-// the handler of a shop, and returns the text of the result. Each call of run needs a new shop.
-func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
+// everyWay runs a test with clients of both revisions, and with two ways to register a handler:
+// with elicit.AddTool, or with the SDK and Within. The test gets a function that calls the handler
+// of a shop, and returns the text of the result. Each call of this function needs a new shop.
+func everyWay(t *testing.T, test func(t *testing.T, run func(*shop) string)) {
 	t.Helper()
 	both(t, func(t *testing.T, revision string) {
 		for _, way := range []string{"AddTool", "Within"} {
 			t.Run(way, func(t *testing.T) {
-				check(t, func(shop *shop) string {
+				test(t, func(shop *shop) string {
 					shop.service = newService(t, nil)
 					if way == "AddTool" {
 						elicit.AddTool(shop.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -55,8 +55,8 @@ func everyWay(t *testing.T, check func(t *testing.T, run func(*shop) string)) {
 	})
 }
 
-// shop is a tool and its user. The words of the tool's question "which" may change while the user
-// answers another question.
+// shop is a tool and its user. One question of the tool has the key "which". The words of this
+// question may change while the user answers another question.
 type shop struct {
 	service
 	*user
@@ -121,8 +121,8 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 		}
 		s.check(t, run(s), `{"done":"to Which, of three?; to Sure?; to Really?"}`, "Which?", "Sure?", "Really?", "Which, of three?", "Sure?", "Really?")
 
-		// The third run leaves out the first question. All three questions are still asked again
-		// when the words of the first one change.
+		// The third run leaves out the first question. When this question comes back with other
+		// words, all three questions are still asked again.
 		s = &shop{changesAt: "Really?"}
 		runs := 0
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -148,7 +148,8 @@ func TestAnAnswerThatCameAfterOneThatIsAskedAgainIsAskedAgain(t *testing.T) {
 
 // TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt checks what a call keeps when it drops
 // an answer and asks for it again. It keeps the answers to questions that were asked before the
-// handler read the dropped answer. It also keeps the values that Once computed before that.
+// handler read the dropped answer. It also keeps the values that Once computed before the handler
+// read the dropped answer.
 func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -176,9 +177,9 @@ func TestAnAnswerThatWasAskedForBeforeAnotherWasReadSurvivesIt(t *testing.T) {
 	})
 }
 
-// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall checks that a call fails if an
-// answer is asked for again after Once has computed a value. The value may have been made from that
-// answer, and no value is computed twice.
+// TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall checks a call that must ask for
+// an answer again, although the handler has read the answer and Once has then computed a value. The
+// call fails: the value may depend on the old answer, and Once computes no value twice.
 func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for name, once := range map[string]func(*shop, *elicit.Asker, *elicit.Answer[value]) error{
@@ -214,9 +215,9 @@ func TestAValueOfOnceThatCameAfterAnAnswerThatIsAskedAgainFailsTheCall(t *testin
 	})
 }
 
-// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers checks that a question made from a
-// value of Once depends on the answers that the value was made from. This holds even if the round
-// that asks the question does not read these answers.
+// TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers checks a handler in which Once
+// computes a value from an answer, and a question is made from this value. The question depends on
+// the answer too, even if the round that asks the question does not read the answer.
 func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 	s := newService(t, nil)
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
@@ -254,8 +255,8 @@ func TestAQuestionThatWasMadeFromAValueOfOnceDependsOnItsAnswers(t *testing.T) {
 
 // TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive checks a call in which NotYet asks for a
 // consent again. The call drops the answers that came after the first consent, because the user may
-// now refuse. The call fails if Once computed a value after the first consent, because Once
-// computes no value twice.
+// now refuse. If Once computed a value after the first consent, the call fails, because this value
+// must be neither used nor computed again.
 func TestWhatCameAfterAConsentThatIsAskedAgainDoesNotSurvive(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		connect := func(s *shop, afterwards func(*elicit.Asker) error) func(*elicit.Asker) (string, error) {
@@ -357,10 +358,11 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 }
 
 // TestNothingIsMadeFromAnAnswerThatIsDroppedLater checks that a call fails if its handler reads an
-// answer that is dropped later in the same round. At first the handler asks "which", and then
-// "amount". In the last round it asks "amount" first, and then "which" with new words. The new
-// words drop both answers, because "amount" was asked after the answer to "which" was read. A
-// client may cause such a change of the order, for example by its locale.
+// answer that is dropped later in the same round. At first the handler asks "which", reads the
+// answer, and asks "amount". In the last round it asks "amount" before "which", and "which" has new
+// words. The new words drop the answer to "which". They also drop the answer to "amount": when the
+// user was asked "amount", the handler had already read the old answer to "which". A client may
+// cause such a change of the order, for example by its locale.
 func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		for _, once := range []bool{false, true} {
@@ -392,9 +394,10 @@ func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
 }
 
 // TestAnAnswerThatWasDroppedIsNotRead checks that the handler cannot read an answer after it was
-// dropped. At first the handler asks "which", and then "Sure?". Later it asks "Sure?" first, and
-// then "which" with new words. The new words drop both answers, because "Sure?" was asked after the
-// answer to "which" was read.
+// dropped. At first the handler asks "which", reads the answer, and asks "Sure?". Later it asks
+// "Sure?" before "which", and "which" has new words. The new words drop the answer to "which". They
+// also drop the answer to "Sure?": when the user was asked "Sure?", the handler had already read
+// the old answer to "which".
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
@@ -525,9 +528,10 @@ func (p *program) handle(_ context.Context, a *elicit.Asker, _ args) (result, er
 }
 
 // TestWhatARunUsesGoesTogether runs random handlers, whose questions change and whose answers may
-// come late. A run may use an answer to a question that an earlier run sent. Both runs must have
-// read the same answers before they made the question. A run may also use a value that Once
-// computed in an earlier run. Both runs must have read the same answers before they called Once.
+// come late. A run may use an answer to a question that an earlier run sent, but only if both runs
+// had read the same answers before they made the question. A run may also use a value that Once
+// computed in an earlier run, but only if both runs had read the same answers before they called
+// Once.
 func TestWhatARunUsesGoesTogether(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(400) {

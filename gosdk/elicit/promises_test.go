@@ -214,7 +214,7 @@ func TestTheCallAsksWhateverTheHandlerReturns(t *testing.T) {
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		a, b := elicit.Form[value](ask, "a", "A?"), elicit.Form[value](ask, "b", "B?")
 		a.Value()
-		c := elicit.Form[value](ask, "c", "C?") // made after the handler tried to read a, so it may depend on the answer to a
+		c := elicit.Form[value](ask, "c", "C?") // the handler has already tried to read the answer to question "a", so question "c" may depend on this answer
 		b.Value()
 		c.Value()
 		return result{}, errors.New("an error of its own")

@@ -203,9 +203,9 @@ func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestAMisfitIsNotTakenForARefusalThatNobodyRead checks a call with a refusal and with another
-// answer that does not fit. The unread refusal must not count as a mistake of the handler, because
-// the handler can read no answer at all in such a call.
+// TestAMisfitIsNotTakenForARefusalThatNobodyRead checks a call with two answers: one is a refusal,
+// and the other does not fit its question. In such a call the handler can read no answer, so the
+// unread refusal must not count as its mistake.
 func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)

@@ -23,7 +23,7 @@ func twice(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// withinHandler returns an SDK handler that passes the function ask to elicit.Within.
+// withinHandler returns an SDK handler that calls elicit.Within with the given function.
 func withinHandler(ask func(*elicit.Asker) error) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if pending, err := elicit.Within(ctx, req, ask); pending != nil || err != nil {
@@ -35,9 +35,9 @@ func withinHandler(ask func(*elicit.Asker) error) mcp.ToolHandler {
 
 const askedTwice = "ask under the key confirm, or inner middleware ran the handler twice"
 
-// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that a key cannot be used in two calls of Within,
-// or in a call of Within and in the handler itself. Otherwise one yes would count for several
-// actions.
+// TestAKeyOfAnEarlierCallOfWithinIsRefused checks that two calls of Within cannot use the same key.
+// A call of Within and the handler itself cannot share a key either. Otherwise one yes would count
+// for several actions.
 func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	same := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { return req }
 	shallow := func(req *mcp.CallToolRequest) *mcp.CallToolRequest { copied := *req; return &copied }
@@ -56,7 +56,7 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 			return &mcp.CallToolResult{}, nil
 		}
 	}
-	// askDirectly asks without Within, in a handler that was registered with elicit.
+	// askDirectly asks a question without a call of Within. Its handler was registered with elicit.
 	askDirectly := func(ask *elicit.Asker, act func()) error {
 		answer, err := elicit.Form[yes](ask, "confirm", "Are you sure?").Value()
 		if err == nil && answer.OK {
@@ -116,11 +116,11 @@ func TestAKeyOfAnEarlierCallOfWithinIsRefused(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatAsksWithinIsNotRunTwice checks a handler that calls Within. The call fails if
-// inner middleware runs the handler twice in one round, and drops the first result. Otherwise the
-// second run would go on with what the first run asked or did wrong. The test has no older client.
-// With an older client, the SDK gets the answer to the first run's question at once, and the second
-// run starts anew.
+// TestAHandlerThatAsksWithinIsNotRunTwice checks a handler that calls Within. The call must fail if
+// inner middleware runs the handler twice in one round and drops the first result. Otherwise the
+// second run would go on with the questions and the mistakes of the first run. The test has no
+// older client. With an older client, the SDK gets the answer to the first run's question at once,
+// and the second run starts anew.
 func TestAHandlerThatAsksWithinIsNotRunTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask func(ask *elicit.Asker, run *int) error

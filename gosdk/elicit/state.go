@@ -41,7 +41,7 @@ type question struct {
 	After int `json:"p,omitempty"`
 }
 
-// answer is the answer to a question.
+// answer is a recorded answer, together with the question that it answers.
 type answer struct {
 	question
 	Action  Action          `json:"o"`
@@ -54,8 +54,8 @@ type answer struct {
 // kept is a value that Once computed.
 type kept struct {
 	Value json.RawMessage `json:"v"`
-	// After is the highest answer.Number among the answers that the handler had read
-	// when Once computed the value.
+	// After is the highest answer.Number among the answers that the handler had read when the value
+	// was computed.
 	After int `json:"p,omitempty"`
 }
 
@@ -122,12 +122,11 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 // must now answer again, for example because the question changed, the call fails: the
 // value may be wrong for the new answer, and Once never computes a value twice.
 //
-// The value must be the same after it was written as JSON and read back. Otherwise the
-// call fails, and the log tells the author why. A call also fails if it began on a
-// release of your server that kept another type under the key. One added or moved field
-// already makes it another type. So the value of a key is never computed twice, and never
-// read with something missing. You can change the type of a value in two ways without
-// failed calls:
+// The value must be the same after it was written as JSON and read back. Otherwise the call fails,
+// and the log tells the author why. A call also fails if it began on a release of your server that
+// kept another type under the key. One added or moved field already makes it another type. The call
+// fails because Once never computes a value twice, and never returns a value with something
+// missing. You can change the type of a value in two ways without failed calls:
 //
 //   - Give the value another key. A call that began on the earlier release then computes
 //     the value under the new key.

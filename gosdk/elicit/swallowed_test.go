@@ -25,8 +25,8 @@ type dirs struct {
 
 const internalText = `{"code":-32603,"message":"Internal error"}`
 
-// If an answer does not fit, a call fails even if its handler goes on after the error of Within.
-// The handler may have acted without the answer.
+// If an answer does not fit, Within returns an error. The call fails even if the handler ignores
+// this error, because the handler may have acted without the answer.
 func TestAnAnswerThatDoesNotFitFailsAHandlerThatGoesOn(t *testing.T) {
 	s := newService(t, nil)
 	ask := func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err }
@@ -160,8 +160,8 @@ func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testi
 	})
 }
 
-// If the questions cannot be sent, a call fails even if its handler goes on after the error of
-// Within: the user was not asked.
+// If the questions cannot be sent, Within returns an error. The call fails even if the handler
+// ignores this error, because the user was not asked.
 func TestQuestionsThatCannotBeSentFailAHandlerThatGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for name, c := range map[string]struct {

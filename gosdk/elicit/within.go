@@ -10,19 +10,18 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Within asks questions in a handler that is registered with the SDK itself, not with
-// this package. Any function that the handler calls may call Within. Pass a function that
-// asks questions and reads answers, as a handler of [AddTool] does. If Within returns a
-// *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
-// once. The handler runs again when the answers are there. So the code before Within may
-// run more than once: do not delete or pay for anything there, for example. The error of
-// Within is the error that your function returned, such as a *[RefusedError], or it says
-// that the call cannot go on. Use Within if a handler cannot be registered with AddTool,
-// or if many handlers share one question.
+// Within asks questions in a handler that is registered with the SDK itself, not with this package.
+// Any function that the handler calls may call Within. Pass a function that asks questions and
+// reads answers, as a handler of [AddTool] does. If Within returns a *[Pending], the handler must
+// call ToolResult, PromptResult or ResourceResult on the Pending, and return the result at once.
+// The handler runs again when the answers are there. So the code before Within may run more than
+// once: do not delete or pay for anything there, for example. The error of Within is the error that
+// your function returned, such as a *[RefusedError], or it says that the call cannot go on. Use
+// Within if a handler cannot be registered with AddTool, or if many handlers share one question.
 //
-// Ask questions, read answers and call [Once] only inside that function. After Within has
-// returned, you may still read an answer that has arrived. The client's call fails in
-// these cases:
+// Ask questions, read answers and call [Once] only inside the function that you pass to Within.
+// After Within has returned, you may still read an answer that has arrived. The client's call fails
+// in these cases:
 //
 //   - After Within has returned, the handler reads a pending answer, asks a question, or
 //     calls Once or NotYet.

@@ -44,7 +44,8 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 	forged := recordedState(t, s, session)
 
-	// The server "other" has a tool that sends the same question as elicit, with the forged state.
+	// The server "other" also has a tool "ask". This tool sends the question that elicit sent, but
+	// with the forged state.
 	question := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "x")).InputRequests["b"]
 	server := mcp.NewServer(&mcp.Implementation{Name: "other", Version: "1"}, nil)
 	server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -56,7 +57,8 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 		t.Errorf("a forged answer counts: %s", got)
 	}
 
-	// The state does not count if the token has other questions than the state, or no questions.
+	// The state does not count if the questions in the token are not those in the state, or if the
+	// token has no questions.
 	digest := [16]byte{1}
 	for name, questions := range map[string][]mcpseal.Question{
 		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
@@ -131,15 +133,15 @@ func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 }
 
 // pythonService returns a service whose tokens say neither what was asked nor who asked it. The
-// parameter waive has further claims to waive.
-func pythonService(t *testing.T, waive mcpseal.ClaimSet) *gosdk.Protected {
+// service also waives the claims in alsoWaived.
+func pythonService(t *testing.T, alsoWaived mcpseal.ClaimSet) *gosdk.Protected {
 	t.Helper()
 	format, err := compat.Python([][]byte{[]byte("0123456789abcdef0123456789abcdef")}, compat.PythonOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
-	boundary, err := mcpseal.New(mcpseal.Config{Format: format, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow | waive, Audience: "test", Logger: logger})
+	boundary, err := mcpseal.New(mcpseal.Config{Format: format, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow | alsoWaived, Audience: "test", Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

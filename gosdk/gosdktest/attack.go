@@ -19,16 +19,16 @@ func Tamper(m *Message) { m.Token = replaceAt(m.Token, len(m.Token)/2) }
 // server ignores such answers and asks its questions again. Use Strip as a [Change].
 func Strip(m *Message) { m.Token = "" }
 
-// By changes the user of a message: it returns a [Change] that sends the message as another user.
-// Use it to test that a stolen token is rejected.
+// By returns a [Change] that sends the message as another user. Use it to test that a stolen token
+// is rejected.
 func By(user string) Change { return func(m *Message) { m.User = user } }
 
-// To changes the target of a message: it returns a [Change] that sends the message to another tool,
-// prompt or resource, which need not exist. Use it to test that a token works for one target only.
+// To returns a [Change] that sends the message to another tool, prompt or resource, which need not
+// exist. Use it to test that a token works for one target only.
 func To(target string) Change { return func(m *Message) { m.Target = target } }
 
-// With changes the arguments of a message: it returns a [Change] that sends the message with other
-// arguments. Use it to test that a token works for its own arguments only.
+// With returns a [Change] that sends the message with other arguments. Use it to test that a token
+// works for its own arguments only.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
 // Attack sends the round's token as attackers would: with a changed character, with one more or one
@@ -39,8 +39,9 @@ func With(arguments any) Change { return func(m *Message) { m.Arguments = argume
 // server accepts it. So a server that rejects everything fails the test too. Attack returns the
 // round of the genuine token.
 //
-// The handler runs twice: for the answers without a token, and for the genuine token. If
-// the round's caller has no name, Attack does not send the token as another user.
+// The handler runs twice: for the answers without a token, and for the genuine token. If the
+// round's caller has no name, Attack leaves out two attacks: the one as another user, and the one
+// as a caller without a name.
 //
 // Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again
 // instead of rejecting. Do not use it for tools in gosdk.Options.Unsolicited either.

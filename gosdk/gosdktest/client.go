@@ -16,7 +16,7 @@ import (
 // Names of users for tests. You may use any other name too; "" means a caller without a
 // name.
 const (
-	Alice = "alice" // the user whose client Connect returns
+	Alice = "alice" // Connect returns a client of this user
 	Bob   = "bob"   // another user
 )
 
@@ -28,8 +28,8 @@ type Options struct {
 	// gosdk.Options.Principal reads something other than the token's UserID. Nil means a
 	// token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
-	// Older means clients of revision 2025-11-25. They get questions during a call and never
-	// hold tokens, so set Client too. False means clients of revision 2026-07-28.
+	// Older means clients of revision 2025-11-25. They never hold tokens. They get questions during
+	// a call, so set Client too: it answers them. False means clients of revision 2026-07-28.
 	Older bool
 	// Client has the handlers that answer questions. If Client is set, a call returns only
 	// when it is done, on either revision. Nil means a client that declares every kind of

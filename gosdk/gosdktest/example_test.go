@@ -209,7 +209,7 @@ func TestLogAndObserverGetTheTrace(t *testing.T) {
 	if !strings.Contains(log.String(), "reason=forged") || !strings.Contains(log.String(), "trace=trace-1") {
 		t.Errorf("the log: %s", &log)
 	}
-	if !slices.Equal(observed, []any{"trace-1", "trace-1"}) { // a seal, and the rejection
+	if !slices.Equal(observed, []any{"trace-1", "trace-1"}) { // an event for the seal, and one for the rejection
 		t.Errorf("the observer: %v", observed)
 	}
 }

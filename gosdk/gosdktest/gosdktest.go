@@ -12,8 +12,8 @@
 // usual attacks. Nothing here waits for real time, so you can test expiry in a bubble of
 // testing/synctest.
 //
-// [Context] is for a test that calls a handler directly. No client sees why a token was
-// rejected: sealtest.Events records the reasons.
+// [Context] is for a test that calls a handler directly. No client learns why a token was rejected.
+// To check the reason in a test, use sealtest.Events.
 package gosdktest
 
 import (

@@ -62,7 +62,8 @@ func serverOf(handler mcp.ToolHandler) *mcp.Server {
 	return server
 }
 
-// raw has changes to a message. A protected server rejects a message with any of them.
+// raw lists changes to a message. A protected server rejects a message with any one of these
+// changes.
 var raw = map[string]gosdktest.Change{
 	"tampered":        gosdktest.Tamper,
 	"another user":    gosdktest.By(gosdktest.Bob),
@@ -190,7 +191,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
 		"trims": {withHole(func(p *mcp.CallToolParamsRaw) {
 			if size == 0 {
-				size = len(p.RequestState) // the first token that arrives is changed, but has the length of the genuine one
+				size = len(p.RequestState) // the first attack changes one character, so its token is as long as the genuine one
 			}
 			p.RequestState = p.RequestState[:min(size, len(p.RequestState))]
 		}), []string{"one more"}},

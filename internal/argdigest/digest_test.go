@@ -147,7 +147,7 @@ var pairs = []struct {
 	{`{"10":1,"100":2,"1":3,"0":4}`, `{"0":4,"1":3,"10":1,"100":2}`, true},
 	{`{"01a":1,"1a":2,"0x1":3}`, `{"0x1":3,"1a":2,"01a":1}`, true},
 
-	// No arguments, null and {} denote the same value.
+	// An empty text, null and {} denote the same value.
 	{``, `{}`, true},
 	{`null`, `{}`, true},
 	{" null\n", ``, true},
@@ -229,7 +229,7 @@ func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 		var sums [2][Size]byte
 		for i := range texts {
 			texts[i] = "{" + strings.Join(members, ",") + "}"
-			if random.IntN(3) == 0 { // a text of this length is read twice
+			if random.IntN(3) == 0 { // make the text so long that Sum reads it twice
 				texts[i] = "{" + strings.Join(members, ",") + `,"zz":"` + strings.Repeat("z", 9000) + `"}`
 			}
 			random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
@@ -259,8 +259,9 @@ func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
 	}
 }
 
-// TestNumbersAsNamesAreReadAsOne shuffles members whose names are whole numbers. If two orders have
-// the same digest, encoding/json must read the same map with integer keys from them.
+// TestNumbersAsNamesAreReadAsOne shuffles members whose names are whole numbers. If two orders of
+// the same members have the same digest, encoding/json must decode both to the same map with
+// integer keys.
 func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	names := []string{"0", "-0", "+0", "00", "1", "01", "-1", "-01", "12", "+12", "012"}

@@ -65,7 +65,7 @@ func (p *referenceParser) skipSpace() {
 	p.rest = strings.TrimLeft(p.rest, " \t\n\r")
 }
 
-// take reads the token, if it comes next after white space.
+// take skips white space. If the token comes next, take moves past it and returns true.
 func (p *referenceParser) take(token string) bool {
 	p.skipSpace()
 	rest, found := strings.CutPrefix(p.rest, token)
@@ -317,8 +317,8 @@ func referenceStream(out []byte, value any) []byte {
 
 var referenceWhole = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// referenceAlike reports whether two names differ only in upper and lower case, or are the same
-// whole number.
+// referenceAlike reports whether the object has two names that differ only in upper and lower case,
+// or that are the same whole number.
 func referenceAlike(object referenceObject) bool {
 	seen := map[string]bool{}
 	for _, member := range object {

@@ -140,7 +140,7 @@ func (w *writer) writeUnits(raw []byte, hasEscapes bool) {
 	}
 }
 
-// unitsLen returns the length of a string after its escapes are resolved, in bytes.
+// unitsLen returns how many bytes a string has after its escapes are resolved.
 func unitsLen(raw []byte) (n int) {
 	for {
 		plain, escape := cutEscape(raw)

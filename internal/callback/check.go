@@ -44,8 +44,8 @@ func Check[R Reason](part func() error, fallback R, mayGive ...R) (failed *Failu
 
 // Excuse sets the reason to canceled if the caller has cancelled the call, because there is nothing
 // to repair. It changes only a reason that is logged as an error. It keeps the reason after a
-// panic. It also keeps the reason after a missed deadline: only the service sets deadlines, so the
-// function may be too slow.
+// panic. It also keeps the reason after a missed deadline: only the service sets deadlines, so
+// there may be a slow function to repair.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
 	if f.Reason.Level() == slog.LevelError && ctx.Err() == context.Canceled && !panicked {

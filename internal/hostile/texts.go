@@ -78,15 +78,15 @@ func Allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// May returns how many bytes a digest may allocate, at most, for a text.
+// May returns how many bytes may be allocated while the digest of a text is computed.
 func May(text string) int { return 4*len(text) + 64<<10 }
 
 func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is how many levels the functions nested and aroundLong make. An array around them makes
-// one more level: 99, which is as many as the strictest peer allows.
+// maxLevels is how many levels the two functions below make. An array around their text makes one
+// more level: 99, which is as many as the strictest peer allows.
 const maxLevels = 98
 
 func nested(open, closing string) string {

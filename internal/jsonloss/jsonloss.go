@@ -157,8 +157,8 @@ func compare(a, b reflect.Value) []string {
 }
 
 // compareOutside is for structs that embed a type with its own JSON methods. It compares the fields
-// outside the embedded type. If a struct inherits the methods of that type, they do not write these
-// fields. The arguments and the result are the same as in the function compare.
+// outside the embedded type. If a struct inherits the JSON methods of the embedded type, its JSON
+// lacks these fields. The arguments and the result are the same as in the function compare.
 func compareOutside(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hiddenField := false, ""
@@ -182,8 +182,9 @@ func compareOutside(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	// If carried is true, a field outside the embedded type came back. So the struct has its own
-	// JSON methods, which leave hiddenField out on purpose. This does not count as a loss.
+	// If carried is true, a field outside the embedded type came back. Only JSON methods of the
+	// struct itself can do this. They leave hiddenField out on purpose, so it does not count as
+	// lost.
 	if hiddenField != "" && !carried {
 		return []string{hiddenField, beside}
 	}
@@ -315,10 +316,10 @@ func inItsType(v reflect.Value) []string {
 }
 
 // keyText returns the JSON of a map key. Keys are compared by this JSON and not with ==, because
-// two keys, such as two times, may have the same JSON but not be equal.
+// two keys, for example two values of time.Time, may have the same JSON but not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
-		return key.String() // encoding/json does not call the methods of a string key when it writes one
+		return key.String() // if a map key is a string, encoding/json does not call the key's methods
 	}
 	text, _ := json.Marshal(key.Interface())
 	return string(text)

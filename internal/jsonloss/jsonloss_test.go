@@ -224,7 +224,7 @@ type (
 		timed
 		Level int
 	}
-	whole struct { // its own JSON also holds Owner
+	whole struct { // its own JSON methods write Owner too
 		time.Time
 		Owner string
 		cache int

@@ -178,6 +178,6 @@ func (m *Members) end() bool {
 	return false
 }
 
-// Whole reports whether the text was an object and nothing else, and Next read it without a
-// problem. Call it after Next has returned false.
+// Whole reports whether the text was exactly one object and was read without a problem. Call it
+// after Next has returned false.
 func (m *Members) Whole() bool { return m.whole && m.problem == "" }

@@ -73,8 +73,8 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 
 // key represents one member while the members of an object are sorted. It has the index of the
 // member, and one piece of the member's name. The piece is stored as two halves, high and low, so
-// that a key takes 12 bytes and not 16. During the sort, member.next is not an index. It says where
-// in the text the next piece of the name starts.
+// that a key takes 12 bytes and not 16. During the sort, the field next of the type member is not
+// an index, but the position in the text where the next piece of the name starts.
 type key struct {
 	high, low uint32
 	member    uint32 // the index of the member: see the type member
@@ -111,10 +111,10 @@ func (r *Reader) keysFor(o *Object) []key {
 	return r.keys[:o.Len]
 }
 
-// sortKeys sorts the given members by their names, and returns them. It skips the start of
-// each name, up to the position member.next (see the type key). This start must be the same in
-// all names. If several members have the same name, sortKeys keeps only the last one. If
-// the Reader refuses such members, sortKeys returns nil.
+// sortKeys sorts the given members by their names, and returns them. It skips the start of each
+// name, up to the position member.next: see the comment of the type named key. This start must be
+// the same in all names. If several members have the same name, sortKeys keeps only the last one.
+// If the Reader refuses such members, sortKeys returns nil.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {

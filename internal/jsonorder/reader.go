@@ -22,7 +22,7 @@ import (
 const (
 	// MaxLevels is how deep arrays and objects may nest.
 	MaxLevels = 128
-	// MaxText is the greatest length of a text that is read, in bytes.
+	// MaxText is the greatest length of a text, in bytes.
 	MaxText = 16 << 20
 )
 
@@ -280,7 +280,7 @@ type Object struct {
 	// of their names. The fields below are for that.
 	next    int // the index of the next member, in the order of the names
 	pos     int // the furthest position that was reached in the text
-	endNote int // the furthest note that was reached
+	endNote int // the highest index in Reader.notes that was reached
 }
 
 // Object begins to read an object. Call [Reader.Member] to move to each member.

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// chunk is how many bytes of a stream are hashed at once. In a stream, the members of
-	// each object are in the order of their names. A stream of less than one chunk is sorted
-	// in the buffer. For a longer stream, the text is read twice: the first reading finds the
-	// order of the names, and the second reads the members in that order.
+	// chunk is how many bytes of a stream are hashed at once. In a stream, the members of each
+	// object must be in the order of their names. If the stream is shorter than one chunk, the
+	// members are sorted in the buffer. For a longer stream, the text is read twice: the first
+	// reading finds the order of the names, and the second reads the members in that order.
 	chunk = 8 << 10
 	// maxStream is the size of the largest buffer that is kept for reuse, in bytes.
 	maxStream = 2 * chunk
@@ -51,8 +51,9 @@ func (s *Stream) endFirst(mustReread bool) {
 // Drafting reports whether this is the first reading and Buf still has the whole stream.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
-// Settle empties Buf if Buf holds at least one chunk. In the first reading the bytes are
-// discarded, because a second reading must follow. In the second reading they are hashed.
+// Settle empties Buf if Buf holds at least one chunk. In the second reading, it hashes the bytes.
+// In the first reading, it discards them: the stream is now too long to be sorted in Buf, so the
+// text must be read again.
 func (s *Stream) Settle() {
 	if len(s.Buf) >= chunk {
 		s.flush()

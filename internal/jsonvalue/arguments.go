@@ -19,9 +19,9 @@ type Arguments struct{ jsonorder.Reader }
 
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
-// SumArguments calls the function rewrite, which writes a request's arguments in another
-// form, and returns the SHA-256 of what the function wrote. An empty text means {}. An error
-// is the client's fault, and is an *argdigest.Error.
+// SumArguments returns the SHA-256 of a request's arguments in another form. The function rewrite
+// writes them in this form. An empty text means {}. An error is the client's fault, and is an
+// *argdigest.Error.
 //
 // SumArguments refuses what the native digest refuses, such as two members of the same name.
 // A peer may read only the last of these members, but a handler that uses encoding/json gets both
@@ -38,10 +38,9 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	return sum, nil
 }
 
-// RewriteArguments calls the function rewrite, which writes a request's arguments in another
-// form, and returns what the function wrote. With a lenience, RewriteArguments accepts texts
-// that SumArguments refuses. So use RewriteArguments only in tests that compare this module
-// with a peer that accepts the same texts.
+// RewriteArguments returns a request's arguments in another form. The function rewrite writes them
+// in this form. With a lenience, RewriteArguments accepts texts that SumArguments refuses. So use
+// RewriteArguments only in tests that compare this module with a peer that accepts the same texts.
 func RewriteArguments(text []byte, lenience jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
 	if err := a.rewrite(text, lenience, rewrite); err != nil {

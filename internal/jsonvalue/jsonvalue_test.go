@@ -171,7 +171,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkMembers compares the members of an object with those of encoding/json.
+// checkMembers checks that ReadMembers and encoding/json read the same members in an object.
 func checkMembers(t *testing.T, text string) {
 	var got []Member
 	members := ReadMembers(text)

@@ -74,9 +74,9 @@ func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	})
 	s := d.Schedule()
 	d.remove(func(_ *Key, r *Revocation) bool {
-		// Keep a revocation while the file has a key that seals from an earlier time than the
-		// revoked key. The revocation may be the only record of when that earlier key stopped
-		// sealing: see endsOfSealing.
+		// Keep a revocation while the file has a key with an earlier SealsFrom than the revoked
+		// key. The revocation may be the only record of when the earlier key stopped sealing: see
+		// endsOfSealing.
 		if r == nil || now.Sub(r.At) <= keepRevoked || len(s) > 0 && s[0].SealsFrom.Before(r.SealsFrom) {
 			return false
 		}

@@ -136,9 +136,9 @@ func TestRepairNamesTheCommand(t *testing.T) {
 }
 
 // TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation.
-// Usually a key stops sealing when its successor begins to seal. But a revoked key may have begun
-// to seal between the two. If it was not revoked before the successor began, the key stopped when
-// the revoked key began. The first such revoked key counts.
+// Usually a key K stops sealing when the next key N begins to seal. But a revoked key R may have
+// begun between K and N. If R was not yet revoked when N began, then K stopped when R began. If
+// this is true for several revoked keys, R is the first of them.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

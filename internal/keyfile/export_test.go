@@ -19,7 +19,7 @@ func WhileReading(f func()) (restore func()) {
 	return func() { readAll = io.ReadAll }
 }
 
-// EndsOfSealing returns the times at which the keys stop sealing, without the last key.
+// EndsOfSealing returns, for each key except the last one, the time at which it stops sealing.
 func EndsOfSealing(d *Document) (ends []time.Time) {
 	for _, end := range d.endsOfSealing(d.Schedule()) {
 		ends = append(ends, end.at)

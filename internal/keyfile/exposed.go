@@ -8,10 +8,9 @@ import (
 
 const maxLinks = 40
 
-// Exposed returns the ways in which other users can read, change or replace a file with
-// secrets: through its mode, its owner, its folder, or the folder of a link to it. The
-// parameter uid is the user that the file is for. All users except uid and root are other
-// users.
+// Exposed returns the ways in which other users can read, change or replace a file that holds
+// secrets: through its mode, its owner, its folder, or the folder of a link to it. The parameter
+// uid is the user that the file is for. All users except uid and root are other users.
 func Exposed(path string, uid int) (all []string) {
 	if info, err := os.Stat(path); err == nil && modesWork {
 		if mode := info.Mode().Perm(); mode&0o026 != 0 {
@@ -54,8 +53,7 @@ func Owner(path string) (uid int, ok bool) {
 	return owner(info)
 }
 
-// ownedByOther returns the owner of a file. The result foreign is true if the owner is
-// neither uid nor root.
+// ownedByOther returns the id of a file's owner, and true if this owner is neither uid nor root.
 func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 	id, ok := owner(info)
 	return id, ok && id != uid && id != 0
@@ -71,7 +69,7 @@ func replaceable(path string, entry os.FileInfo, uid int) string {
 		return ""
 	}
 	if owner, foreign := ownedByOther(folder, uid); foreign {
-		return fmt.Sprintf("another user (uid %d) owns the folder %q and can replace the file: chown it", owner, dir)
+		return fmt.Sprintf("another user (uid %d) owns the folder %q and can replace the file: chown the folder", owner, dir)
 	}
 	if folder.Mode().Perm()&0o022 == 0 {
 		return ""

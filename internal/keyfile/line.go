@@ -31,7 +31,7 @@ const (
 	settingLifetime = "lifetime" // how long a token of a service lives at most
 	settingSkew     = "skew"     // how far the clock of a replica may be off
 
-	// MaxTTL and MaxSkew are the largest values of the settings lifetime and skew.
+	// MaxTTL is the maximum of settingLifetime, and MaxSkew is the maximum of settingSkew.
 	MaxTTL  = 10 * 365 * 24 * time.Hour
 	MaxSkew = time.Hour
 )

@@ -216,13 +216,12 @@ const (
 // Phase returns what the key k does at the time t.
 func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
 
-// PhaseOf returns what the key k does at the time t. The parameter sealing is the key that
-// seals at t.
-func PhaseOf(k, sealing *Key, t time.Time) Phase {
+// PhaseOf returns what the key k does at the time t, if sealer is the key that seals at t.
+func PhaseOf(k, sealer *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):
 		return Retired
-	case sealing == k:
+	case sealer == k:
 		return Sealing
 	case t.Before(k.SealsFrom):
 		return Waiting

@@ -37,8 +37,8 @@ func addKey(d *keyfile.Document) error {
 	return d.Add(&keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon, Secret: keyfile.Plain(key)})
 }
 
-// alone checks that nothing is left beside the file, and that only the owner of the file can read it.
-func alone(t *testing.T, path string) {
+// mustBeAlone checks that nothing is left beside the file, and that the file's mode is 0600.
+func mustBeAlone(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
@@ -58,7 +58,7 @@ func TestCreateNeverReplaces(t *testing.T) {
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("the file was replaced")
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 }
 
 func TestUpdateReplacesAtOnce(t *testing.T) {
@@ -68,7 +68,7 @@ func TestUpdateReplacesAtOnce(t *testing.T) {
 	if err != nil || before != 0o644 || after != 0o600 {
 		t.Errorf("modes %v and %v, %v", before, after, err)
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 2 {
 		t.Error(err)
 	}
@@ -84,7 +84,7 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("the file was changed")
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 }
 
 func TestUpdateDoesNotOverwriteWhatOthersWrote(t *testing.T) {
@@ -132,7 +132,7 @@ func TestUpdatesWaitForEachOther(t *testing.T) {
 	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 21 {
 		t.Errorf("%d keys, %v", len(d.Keys()), err)
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 }
 
 func TestUpdateThroughALink(t *testing.T) {
@@ -186,7 +186,7 @@ func TestUpdateRefusesWhatCouldNotBeReadAgain(t *testing.T) {
 	if !errors.Is(err, keyfile.ErrTooLong) {
 		t.Error(err)
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 }
 
 func TestUpdateDoesNotWaitForEver(t *testing.T) {
@@ -235,7 +235,7 @@ func TestUpdateNoticesALinkThatWasSwapped(t *testing.T) {
 		if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 1 {
 			t.Errorf("%d keys, %v", len(d.Keys()), err)
 		}
-		alone(t, path)
+		mustBeAlone(t, path)
 	}
 }
 
@@ -260,5 +260,5 @@ func TestReadOnlyFileCanBeReplacedByItsOwner(t *testing.T) {
 	if _, _, err := keyfile.Update(path, addKey); err != nil {
 		t.Error(err)
 	}
-	alone(t, path)
+	mustBeAlone(t, path)
 }

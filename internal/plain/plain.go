@@ -11,8 +11,8 @@ func (e Error) Error() string { return string(e) }
 // MaxText is how many bytes of a client's text the log shows, at most.
 const MaxText = 128
 
-// Text returns a client's text in a form for the log: a short text of plain ASCII as it is,
-// and any other text quoted and cut after MaxText bytes.
+// Text returns a client's text in a form for the log. A short text of plain ASCII stays as it is.
+// Any other text is quoted, and cut after MaxText bytes.
 func Text(text string) string {
 	if len(text) <= MaxText && needsNoQuotes(text) {
 		return text

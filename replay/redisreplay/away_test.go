@@ -139,7 +139,7 @@ const (
 	redisInfo = "run_id:" + redisID + "\r\nrole:master\r\nmaster_replid:" + redisID + "\r\nmaxmemory_policy:noeviction\r\n"
 )
 
-// actAsRedis answers a command like a server that has had an epoch for a long time.
+// actAsRedis returns the answer to a command from a server that has had an epoch for a long time.
 func actAsRedis(args []string) string {
 	switch args[0] {
 	case "info":
@@ -154,9 +154,9 @@ func actAsRedis(args []string) string {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// servedBy returns a client of a server that sends what the function answer returns for each
-// command. If answer returns false, the server hangs up.
-func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Client {
+// servedBy starts a server and returns a client of it. For each command, the server calls handle
+// and sends the text that handle returns. If handle returns false, the server hangs up.
+func servedBy(t *testing.T, handle func(args []string) (string, bool)) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -176,7 +176,7 @@ func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Cl
 					if err != nil {
 						return
 					}
-					reply, ok := answer(args)
+					reply, ok := handle(args)
 					if !ok {
 						return
 					}

@@ -14,9 +14,9 @@ type Config struct {
 	// characters of printable ASCII, without white space and without braces: with braces,
 	// a cluster would keep all keys in one slot. "" means "mcpseal:used:".
 	Prefix string
-	// Skew is how far apart the clocks of the processes that seal and open tokens may be. If
-	// Redis may have forgotten used tokens at some time, all tokens issued before that time
-	// plus Skew are refused. 0 means 1 minute; a shorter time is only for tests on one
+	// Skew is the largest allowed difference between the clocks of any two processes that seal or
+	// open tokens. If Redis may have forgotten used tokens at some time, all tokens issued before
+	// that time plus Skew are refused. 0 means 1 minute; a shorter time is only for tests on one
 	// machine.
 	Skew time.Duration
 	// Logger gets a record that says whether the server would still have all used tokens after a

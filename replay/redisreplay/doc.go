@@ -20,10 +20,9 @@
 // every new connection. Using a token still takes only one command. With a new server, the
 // store refuses all tokens for the first minute.
 //
-// A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users need not
-// start over after a restart of the server if it has the settings appendonly yes and
-// appendfsync always, and no replicas. The clock of the server matters too, because keys
-// expire by that clock.
+// A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users need not start
+// over after a restart of the server if it has no replicas and is set to "appendonly yes" and
+// "appendfsync always". The clock of the server matters too, because keys expire by that clock.
 //
 // The command that records a use is sent only once, whatever MaxRetries the client has. If the
 // answer to the command is lost, a second try would find that the token is used, and an honest user

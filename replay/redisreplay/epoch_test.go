@@ -67,9 +67,9 @@ func look(t *testing.T, store *redisreplay.Store) {
 	}
 }
 
-// TestWhatWasIssuedBeforeRedisForgotIsRefused flushes a server. Tokens that were issued
-// before must be refused by the store that notices this first, by a store that notices it
-// later, and by a store that starts afterwards.
+// TestWhatWasIssuedBeforeRedisForgotIsRefused flushes a server. Older tokens must be refused by the
+// store that notices the flush first, by a store that notices it later, and by a store that starts
+// afterwards.
 func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	s := startServer(t)
 	store, other := newStore(t, s.client(t)), newStore(t, s.client(t))
@@ -364,9 +364,8 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 	}
 }
 
-// TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to send INFO. The
-// server still records uses, but the store cannot check it any more, and must refuse all
-// tokens.
+// TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to send INFO. The server still
+// records uses, but the store can no longer check the server, and must refuse all tokens.
 func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.as(t, documentedRights...))
@@ -390,10 +389,10 @@ func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	works(t, store)
 }
 
-// TestTheClockOfWhoMakesAnEpoch replaces an epoch with one from another process, whose
-// clock is two hours behind or ahead. A running store must still refuse all tokens
-// that were issued before the replacement. After the skew, running and new stores must
-// accept fresh tokens.
+// TestTheClockOfWhoMakesAnEpoch replaces an epoch with one from another process, whose clock is two
+// hours behind or ahead. A running store must still refuse all tokens that were issued before the
+// replacement. When the time of Config.Skew has passed, that store and a new store must accept
+// fresh tokens.
 func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 	ctx := context.Background()
 	s := startServer(t)

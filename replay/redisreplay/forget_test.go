@@ -32,7 +32,7 @@ const (
 var ways = []struct {
 	name  string
 	left  string // which used tokens work again in spite of the epoch; one of the two constants above
-	some  bool   // true if, without the epoch, at least one token works again in every run, on any machine
+	some  bool   // true if, in every run and on any machine, at least one token works again without the epoch
 	setUp func(*testing.T) scene
 }{
 	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
@@ -57,7 +57,7 @@ type scene struct {
 	wait    bool   // true if each use waits until a replica has it
 	halts   bool   // true if no new store can start after scene.forget was called
 	window  bool   // true if used tokens work for up to a second after scene.forget was called
-	lags    bool   // true if Redis loses only the uses after scene.prepare was called; if true, the test uses tokens for longer
+	lags    bool   // true if Redis forgets only tokens that are used after the call of scene.prepare; the test then uses more tokens after this call
 	prepare func() // called while tokens are used, if it is not nil
 	forget  func() // makes Redis forget; called after the last use
 }
@@ -79,18 +79,18 @@ func TestWhatRedisForgetsIsRefused(t *testing.T) {
 	var rows []string
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			used, before, after, late := way.setUp(t).play(t, load)
-			if way.some && before == 0 {
+			used, unguarded, guarded, late := way.setUp(t).play(t, load)
+			if way.some && unguarded == 0 {
 				t.Error("Redis forgot nothing: the test shows nothing")
 			}
-			if late > 0 || way.left == nothing && after > 0 {
-				t.Errorf("of %d used tokens %d worked again, %d of them late", used, after, late)
+			if late > 0 || way.left == nothing && guarded > 0 {
+				t.Errorf("of %d used tokens %d worked again, %d of them late", used, guarded, late)
 			}
 			left := nothing
 			if way.left != nothing {
-				left = fmt.Sprintf("%d, %s", after, way.left)
+				left = fmt.Sprintf("%d, %s", guarded, way.left)
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s |", way.name, used, before, left))
+			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s |", way.name, used, unguarded, left))
 		})
 	}
 	t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n%s", strings.Join(rows, "\n"))
@@ -119,7 +119,7 @@ func TestTheOperationsPageHasTheTable(t *testing.T) {
 			t.Errorf("%s: the page says %q, not %q", way.name, cells[3], way.left)
 		}
 		used, _ := strconv.Atoi(cells[1])
-		if before, err := strconv.Atoi(cells[2]); err != nil || before > used || way.some && before == 0 {
+		if unguarded, err := strconv.Atoi(cells[2]); err != nil || unguarded > used || way.some && unguarded == 0 {
 			t.Errorf("%s: %q of %q", way.name, cells[2], cells[1])
 		}
 	}
@@ -147,10 +147,10 @@ func newPair(t *testing.T, client redis.UniversalClient) pair {
 // This method uses tokens, lets Redis forget, and presents the used tokens again. It
 // returns these counts:
 //   - used: the tokens that were used
-//   - before: the tokens that worked again without the epoch
-//   - after: the tokens that worked again with the epoch
+//   - unguarded: the tokens that worked again without the epoch
+//   - guarded: the tokens that worked again with the epoch
 //   - late: the tokens that worked again with the epoch, more than a second after Redis forgot
-func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late int) {
+func (s scene) play(t *testing.T, load time.Duration) (used, unguarded, guarded, late int) {
 	t.Helper()
 	ctx := context.Background()
 	p := newPair(t, s.client(t))
@@ -226,15 +226,15 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 					if i/(2*workers)%2 == 0 {
 						mine = started
 					}
-					again := decided(t, mine.trusting, spent[i])
+					worksUnguarded := decided(t, mine.trusting, spent[i])
 					begun := time.Now()
-					guarded := decided(t, mine.store, spent[i])
+					worksGuarded := decided(t, mine.store, spent[i])
 					mu.Lock()
-					if again {
-						before++
+					if worksUnguarded {
+						unguarded++
 					}
-					if guarded {
-						after++
+					if worksGuarded {
+						guarded++
 						if begun.Sub(forgot) > time.Second {
 							late++
 						}
@@ -244,11 +244,11 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 			})
 		}
 		group.Wait()
-		if s.window { // the second half starts a second after Redis forgot
+		if s.window { // present the other half more than a second after Redis forgot the tokens
 			time.Sleep(time.Until(forgot.Add(time.Second + time.Millisecond)))
 		}
 	}
-	return len(spent), before, after, late
+	return len(spent), unguarded, guarded, late
 }
 
 // This function uses a token until the store decides, and reports whether the token worked.
@@ -273,8 +273,8 @@ func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	}
 }
 
-// season makes the epochs of both stores in a server, and dates them an hour back, so that
-// fresh tokens are accepted at once.
+// season creates the epochs of both stores in a server, and sets their dates to an hour ago. So the
+// stores accept fresh tokens at once.
 func season(t *testing.T, s *server) {
 	t.Helper()
 	client := s.client(t)

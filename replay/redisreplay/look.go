@@ -47,9 +47,9 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// setFrom sets l.from. Tokens issued before this time are refused. If the server has forgotten
-// that a token was used, the token was issued before the epoch was made. But different clocks may
-// have dated the token and the epoch, so setFrom adds the skew.
+// setFrom sets l.from. Tokens issued before this time are refused. All tokens that the server may
+// have forgotten were issued before the epoch was made. But different clocks may have dated a token
+// and the epoch, so setFrom adds the skew.
 func (s *server) setFrom(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {
@@ -109,7 +109,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 		}
 		s.key = ""
 		if _, ask := redis.IsAskError(err); ask {
-			s.slot++ // the server still owns the slot, but no longer has the key: try its next slot
+			s.slot++ // the server still owns the slot, but no longer has the key: try the server's next slot
 		} else {
 			s.slot = 0
 		}

@@ -110,13 +110,13 @@ func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	return errors.Join(append(failed, w.Flush())...)
 }
 
-// ownerOf returns the number of the process that presents a token first. For half of
-// the tokens, there is no process with this number.
+// ownerOf returns the number of the process that uses the token before all goroutines compete for
+// it. For half of the tokens, no process has the returned number, so none uses them early.
 func ownerOf(token int) int { return token % (2 * processes) }
 
-// TestEveryTokenOpensOnceAmongManyProcesses presents every token from 4 processes, in 64
-// goroutines each. Half of the tokens were used before, each by the process that owns it.
-// For the other half, all goroutines compete.
+// TestEveryTokenOpensOnceAmongManyProcesses starts 4 processes with 64 goroutines each. Every
+// goroutine presents every token. Half of the tokens were used before, each by the process that
+// owns it. For the other half, all goroutines compete.
 func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	count := 300
 	if text := os.Getenv(usesEnv); text != "" {

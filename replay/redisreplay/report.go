@@ -92,13 +92,12 @@ func (r *report) leapt(since *report) bool {
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keepsTokens reports whether the server still has all used tokens after a restart. For that,
-// the server must write to its disk before it answers, and must have no replicas: a replica
-// that lacks used tokens may take its place. The parameter kept is the result for the
-// previous report. If kept is true, the append-only file was complete at that time, and stays
-// complete while it is rewritten.
-func (r *report) keepsTokens(kept bool) bool {
-	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)
+// keepsTokens reports whether the server still has all used tokens after a restart. For that, the
+// server must write to its disk before it answers, and must have no replicas: a replica that lacks
+// used tokens may take its place. The parameter is the result for the previous report. If it is
+// true, the append-only file was complete at that time, and stays complete while it is rewritten.
+func (r *report) keepsTokens(previous bool) bool {
+	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (previous || !r.rewriting)
 }
 
 func (r *report) persistence() string {

@@ -28,8 +28,8 @@ const (
 	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
 )
 
-// server is one Redis server that keeps used tokens: the only one, or a node of a cluster.
-// It is installed in its client as a hook, so it sees every connection and every command.
+// server represents one Redis server that keeps used tokens: the only one, or a node of a cluster.
+// A *server is installed as a hook in the client, so it sees every connection and every command.
 type server struct {
 	store  *Store
 	client *redis.Client
@@ -58,16 +58,16 @@ type look struct {
 }
 
 // This method returns true if the check is still valid for an answer of the server. The parameter
-// answered is the time of the answer; dials is how many connections the client had made until that
-// time. The check is not valid if the client has made a connection since the check began: that
-// connection may lead to a server that was restarted, or to another server.
-func (l *look) covers(dials int64, answered time.Time) bool {
+// answerTime is when the server answered. The parameter dials is how many connections the client
+// had made until that time. The check is not valid if the client has made a connection since the
+// check began: that connection may lead to a server that was restarted, or to another server.
+func (l *look) covers(dials int64, answerTime time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
 	}
 	// The check must be fresh by two clocks: the monotonic clock stops while the machine
 	// sleeps, and the wall clock can be set.
-	age, asleep := answered.Sub(l.began), answered.Round(0).Sub(l.began.Round(0))
+	age, asleep := answerTime.Sub(l.began), answerTime.Round(0).Sub(l.began.Round(0))
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
@@ -88,10 +88,10 @@ func (s *server) confirm(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a check of the epoch, and returns this check. The check is valid for the answer
-// that the parameters describe: see [look.covers]. It starts a check if none is under way.
+// look waits for a check of the epoch, and returns this check. If no check is under way, look
+// starts one. The check is valid for the answer that the parameters describe: see [look.covers].
 // Concurrent callers share the same check.
-func (s *server) look(ctx context.Context, dials int64, answered time.Time) (*look, error) {
+func (s *server) look(ctx context.Context, dials int64, answerTime time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
 		l := s.now
@@ -106,7 +106,7 @@ func (s *server) look(ctx context.Context, dials int64, answered time.Time) (*lo
 		case <-ctx.Done():
 			return nil, explain(ctx.Err())
 		}
-		if l.covers(dials, answered) {
+		if l.covers(dials, answerTime) {
 			return l, l.err
 		}
 	}

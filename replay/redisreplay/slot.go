@@ -15,8 +15,8 @@ const (
 	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
 )
 
-// ownSlot returns the lowest slot from minSlot up that the server owns. Every process finds
-// the same slot in this way.
+// ownSlot returns the lowest slot that the server owns and that is not below minSlot. So every
+// process finds the same slot.
 func ownSlot(ctx context.Context, server *redis.Client, minSlot int) (int, error) {
 	id, err := server.Do(ctx, "cluster", "myid").Text()
 	if err != nil {

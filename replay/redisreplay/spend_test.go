@@ -51,10 +51,10 @@ func lastsAbout(t *testing.T, client *redis.Client, key string, want time.Durati
 	}
 }
 
-// TestAClockThatIsAheadDoesNotShortenAUse uses tokens that expire in a minute, by the
-// clock of this process. If this clock is ahead, the tokens are valid for longer, so Redis
-// must keep a use for at least the whole lifetime of the token. If the time of issue makes
-// no sense, the lifetime is unknown, and Redis must keep the use for a minute.
+// TestAClockThatIsAheadDoesNotShortenAUse uses tokens that expire in a minute, by the clock of this
+// process. If this clock is ahead, processes with a correct clock accept the tokens for more than a
+// minute. So Redis must keep a use for at least the whole lifetime of the token. If the time of
+// issue makes no sense, the lifetime is unknown, and Redis must keep the use for a minute.
 func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
@@ -126,7 +126,7 @@ func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 				break
 			}
 			fallthrough
-		case "get", "eval", "info", "config": // a new connection sends other commands, which do not count
+		case "get", "eval", "info", "config": // only these count: a new connection also sends commands of its own
 			c.others.Add(1)
 		}
 		return next(ctx, cmd)
@@ -200,8 +200,8 @@ func TestALostAnswerIsNotAReplay(t *testing.T) {
 	}
 }
 
-// TestAUseEndsWithItsContext uses tokens while the server is paused, from more goroutines
-// than the client has connections.
+// TestAUseEndsWithItsContext pauses the server, and then uses tokens from more goroutines than the
+// client has connections.
 func TestAUseEndsWithItsContext(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t, func(o *redis.Options) { o.PoolSize = 4 })

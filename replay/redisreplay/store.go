@@ -110,16 +110,16 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 // maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
-// keepFor returns how long the server must remember a use. The parameter remaining is the time
-// until use.Until by the clock of this process. If that clock is ahead, this time is too
-// short, so the result is at least the token's whole lifetime. The result is a duration, so
-// that the server's clock need not agree with the clock of this process. A lifetime
-// longer than maxLifetime is ignored, so that no key of Redis stays for ever.
-func keepFor(use *mcpseal.Use, remaining time.Duration) time.Duration {
+// keepFor returns how long the server must remember a use. The parameter timeLeft is the time until
+// use.Until, by the clock of this process. If that clock is ahead, this time is too short, so the
+// result is at least the token's whole lifetime. The result is a duration, so that the server's
+// clock need not agree with the clock of this process. A lifetime longer than maxLifetime is
+// ignored, so that no key of Redis stays for ever.
+func keepFor(use *mcpseal.Use, timeLeft time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
-		return max(remaining, lifetime)
+		return max(timeLeft, lifetime)
 	}
-	return remaining // the lifetime makes no sense, so use.Issued is ignored
+	return timeLeft // the lifetime makes no sense, so use.Issued is ignored
 }
 
 func (s *Store) key(use *mcpseal.Use) string {

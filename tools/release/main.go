@@ -90,7 +90,7 @@ func checkVersion(repo, version string) error {
 }
 
 // checkConstant returns an error if the constant releaseVersion in the command's source differs
-// from this version. For a pre-release, the constant may have any value.
+// from the version of the release. For a pre-release, the constant may have any value.
 func checkConstant(repo, version string) error {
 	const name = "cmd/mcpseal/version.go"
 	text, err := os.ReadFile(filepath.Join(repo, name))

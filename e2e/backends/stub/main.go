@@ -1,9 +1,9 @@
-// Command stub is an MCP server without an SDK, written as people often write one by hand. It
-// reads whatever encoding/json reads, and ignores all headers except Content-Encoding and X-User.
-// It accepts batches, several messages in one body, and compressed bodies. It lists the same tools
-// as the server in ../go. The tool multi_round asks for a name and a color. Every other tool asks
-// for a confirmation, and so do the prompt and the resource. It keeps the same journal as the
-// server in ../go.
+// Command stub is an MCP server without an SDK, written as people often write one by hand. It reads
+// whatever encoding/json reads, and ignores all headers except Content-Encoding and X-User. It
+// accepts batches, compressed bodies, and bodies with several messages one after another. It lists
+// the same tools as the server in ../go. The tool multi_round asks for a name and a color. Every
+// other tool asks for a confirmation, and so do the prompt and the resource. It keeps the same
+// journal as the server in ../go.
 //
 // The flag -answers sets the form in which the server answers. "json" and "sse" are the usual
 // forms. With "sse-cr", lines end with CR alone, and every byte is sent by itself. With "gzip",

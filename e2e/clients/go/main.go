@@ -1,6 +1,6 @@
-// Command go is a client on the official Go SDK. It calls the tools, the prompt and the
-// resource of a server in e2e/backends, and checks the results. Its arguments are the URL of
-// the server, or a command line that starts a server on stdio.
+// This program is a client that uses the official Go SDK. It calls the tools, the prompt and the
+// resource of a server in e2e/backends, and checks the results. Its arguments are the URL of the
+// server, or a command line that starts a server on stdio.
 package main
 
 import (

@@ -161,10 +161,9 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 	return Outcome{}, nil, fmt.Errorf("the server still asks after %d rounds", maxRounds)
 }
 
-// callOlder makes a call with the older protocol revision. It opens a session, makes the
-// call, answers questions while the call runs, and closes the session. sentParams has the params
-// of the request for each page. answersSent maps the message of each question to the answer that
-// was sent.
+// callOlder makes a call with the older protocol revision: one request for each page, in a session
+// of its own. It answers questions while a request runs. sentParams has the params of all these
+// requests. answersSent maps the message of each question to the answer that was sent.
 func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, answersSent map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {

@@ -140,12 +140,12 @@ func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (j *judge) WithGroup(string) slog.Handler { return j }
 
-// checkSecrets records a failure if the text contains a secret. The argument output
-// says where the text was found, such as "the log".
-func (j *judge) checkSecrets(output, text string) {
+// checkSecrets records a failure if the text contains a secret. The parameter source says where the
+// text was found, such as "the log".
+func (j *judge) checkSecrets(source, text string) {
 	for _, secret := range j.secrets {
 		if strings.Contains(text, secret) {
-			j.fail("%s shows %q: %.300q", output, secret, text)
+			j.fail("%s shows %q: %.300q", source, secret, text)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 type stream struct {
 	stop func()
 
-	mu  sync.Mutex // protects the field ask, because the stream and the response to a call may ask at the same time
+	mu  sync.Mutex // protects the next field: the stream and the response to a call can have questions at the same time
 	ask asking
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// fill adds the defaults of missing properties to an object. Unlike
-// [jsonschema.Resolved.ApplyDefaults], it does not round numbers to a float, and it also
-// adds defaults inside a required property whose value is an object.
-func fill(schema *jsonschema.Schema, object map[string]any) error {
+// addDefaults adds the defaults of missing properties to an object. Unlike
+// [jsonschema.Resolved.ApplyDefaults], it does not round numbers to a float, and it also adds
+// defaults inside a required property whose value is an object.
+func addDefaults(schema *jsonschema.Schema, object map[string]any) error {
 	for name, property := range schema.Properties {
 		value, present := object[name]
 		if !present {
@@ -34,7 +34,7 @@ func fill(schema *jsonschema.Schema, object map[string]any) error {
 			object[name] = value
 		}
 		if inner, ok := value.(map[string]any); ok {
-			if err := fill(property, inner); err != nil {
+			if err := addDefaults(property, inner); err != nil {
 				return err
 			}
 		}
@@ -59,11 +59,10 @@ type appliedCheck struct {
 	isFilled, mayBeMissing bool
 }
 
-// checkApplied returns an error if the schema has a default that the function fill
-// would not apply. The path to the schema is a JSON pointer, with $ref in it where a
-// $ref was followed. If isFilled is true, fill adds the defaults of the schema's
-// properties. If mayBeMissing is true, the schema's value may be missing even after a
-// call of fill.
+// checkApplied returns an error if the schema has a default that addDefaults would not apply. The
+// path to the schema is a JSON pointer, with $ref in it where a $ref was followed. If isFilled is
+// true, addDefaults adds the defaults of the schema's properties. If mayBeMissing is true, the
+// schema's value may be missing even after a call of addDefaults.
 func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFilled, mayBeMissing bool, seen map[appliedCheck]bool) error {
 	this := appliedCheck{schema, isFilled, mayBeMissing}
 	if seen[this] {
@@ -92,7 +91,7 @@ func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFill
 			subMissing = !slices.Contains(schema.Required, sub.key) && !(isFilled && sub.schema.Default != nil)
 		default:
 			if stepsIn[sub.keyword] {
-				subMissing = sub.key != "" && !sub.named // true for the schema of one item, as in prefixItems, because the array may have no such item
+				subMissing = sub.key != "" && !sub.named // true for the schema of the item at one index, as in prefixItems, because the array may be shorter
 			}
 		}
 		if err := r.checkApplied(sub.schema, path+sub.pointer(), subFilled, subMissing, seen); err != nil {
@@ -102,9 +101,9 @@ func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFill
 	return nil
 }
 
-// checkDefaults validates the defaults that the function fill adds, and checks that
-// they fit into their Go types. It does not use ValidateDefaults of
-// [jsonschema.ResolveOptions], because that rounds numbers to a float.
+// checkDefaults validates the defaults that addDefaults would add. It also checks that they fit
+// into their Go types. It does not use ValidateDefaults of [jsonschema.ResolveOptions], because
+// that rounds numbers to a float.
 func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
@@ -130,9 +129,9 @@ func (a *Reader[In]) checkDefaults() error {
 	return nil
 }
 
-// eachFilled calls the function visit for every value that the function fill may add. It passes
-// four arguments: a JSON pointer that tells where the value's schema is, this schema, the value,
-// and the Go type that gets the value. The type is nil if no Go type gets the value.
+// eachFilled calls the function visit for every value that addDefaults may add. It passes four
+// arguments: a JSON pointer that tells where the value's schema is, this schema, the value, and the
+// Go type that gets the value. The type is nil if no Go type gets the value.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {
@@ -142,7 +141,7 @@ func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit
 		if t != nil {
 			inner = memberType(t, sub.key)
 		}
-		err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{sub.key: sub.schema}}, filled)
+		err := addDefaults(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{sub.key: sub.schema}}, filled)
 		if value, ok := filled[sub.key]; ok && err == nil {
 			err = visit(at, sub.schema, value, inner)
 		}

@@ -204,9 +204,9 @@ func quotedField(t reflect.Type) string {
 	return ""
 }
 
-// checkQuoted refuses fields whose json tag has the option ",string". encoding/json
-// writes such a field as a JSON string, even a number. One number can be written as many
-// strings, and the schema would check the string, not the number.
+// checkQuoted refuses fields whose json tag has the option ",string". For such a field,
+// encoding/json writes even a number as a JSON string. One number can be written as many strings,
+// and the schema would check the string, not the number.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		if readsItself(t) {

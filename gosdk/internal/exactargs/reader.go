@@ -128,7 +128,7 @@ func (a *Reader[In]) Read(text []byte, limit int) (in In, boundText []byte, curs
 			return none, nil, "", errCase
 		}
 	}
-	if err := fill(a.schema, arguments); err != nil {
+	if err := addDefaults(a.schema, arguments); err != nil {
 		return none, nil, "", err
 	}
 	if err := a.validate(a.check, arguments); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// TestDefaultsAreThoseOfTheLibrary compares the function fill with the schema library, for
-// arguments in which a double can hold every number.
+// TestDefaultsAreThoseOfTheLibrary compares addDefaults with the schema library. All numbers in
+// this test fit exactly into a double, because the library rounds other numbers.
 func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 	schema, err := schemaOf[any](json.RawMessage(`{"type":"object","required":["must"],"properties":{
 		"must":{"default":1},"plain":{},"number":{"default":2.5},"null":{"default":null},
@@ -40,7 +40,7 @@ func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := fill(schema, got); err != nil {
+		if err := addDefaults(schema, got); err != nil {
 			t.Fatal(err)
 		}
 		var want any
@@ -369,8 +369,8 @@ func oracle(t *testing.T, text []byte) any {
 	return read()
 }
 
-// agree reports whether two values are equal, except that an object in whole may have more members
-// than the same object in part.
+// agree reports whether two values are equal. But an object in the second value may have members
+// that the first value lacks.
 func agree(part, whole any) bool {
 	switch p := part.(type) {
 	case *big.Rat:

@@ -20,8 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// schemas returns the schema of the arguments, and the schema for tools/list, which has
-// the cursor as well.
+// schemas returns the schema of the arguments, and the schema that tools/list shows. The second
+// schema also has the cursor.
 func schemas[In any](given any, name string, unbound []string) (arguments, listed *jsonschema.Schema, err error) {
 	if arguments, err = schemaOf[In](given); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
@@ -229,8 +229,8 @@ func checkKeywords(document map[string]any) error {
 	return nil
 }
 
-// keepNumbers restores the exact numbers in enum and const, because jsonschema reads
-// them as floats. It returns an error for a number in another rule if jsonschema would
+// keepNumbers restores the exact numbers in enum and const, because jsonschema reads them as
+// floats. It returns an error for a number in another keyword, such as maximum, if jsonschema would
 // not apply the number exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {

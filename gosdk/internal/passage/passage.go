@@ -51,8 +51,8 @@ type Call struct {
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool                // true if the last run asked questions
-	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
-	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of that Pending
+	owed   mcp.InputRequestMap // the handler must return a Pending with these questions; nil if it need not return a Pending
+	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of the Pending that it must return
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 	waits  bool                // true if, in the last run, the function passed to Within tried to read an answer that has not arrived yet
 	lacks  string              // why the handler must return an error; "" if it need not
@@ -86,7 +86,7 @@ const maxWritten = 8
 
 type key struct{}
 
-// Value lets From find the Call.
+// Value returns the Call itself for the key that the function From looks up.
 func (c *Call) Value(k any) any {
 	if k == (key{}) {
 		return c
@@ -237,7 +237,7 @@ func (c *Call) Lack(reason string) {
 	}
 }
 
-// Lacks returns the reason that Lack stored, or "" if there is none.
+// Lacks returns the reason that was passed to the method Lack, or "" if Lack was not called.
 func (c *Call) Lacks() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,8 +266,8 @@ func (c *Call) Failed() bool {
 	return c.failed
 }
 
-// Wrote stores the state that a run of elicit's handler returns, and the digests of the
-// run's questions, by the keys of the questions.
+// Wrote stores the state that a run of elicit's handler returns, and the digests of the run's
+// questions. The keys of the map are the keys of the questions.
 func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -379,9 +379,9 @@ func (c *Call) Asking() bool {
 	return c.asking
 }
 
-// Wording returns what elicit stored together with this state: for the key of each question, the
-// digest of the question. It returns nil if elicit did not write this state. ok is false if elicit
-// asked questions in this round, but wrote another state.
+// Wording returns what elicit stored together with this state: a map from the key of each question
+// to the question's digest. It returns nil if elicit did not write this state. ok is false if
+// elicit asked questions in this round, but wrote another state.
 func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,8 +30,9 @@ func TestARoundOfACallBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestOnlyAQuestionThatIsOwedIsSettled checks that Owes returns true until the SDK sends one of the
-// questions that were passed to Owe. A form with another message is not one of them.
+// TestOnlyAQuestionThatIsOwedIsSettled checks the methods Owe and Owes. After a call of Owe, Owes
+// returns true until the SDK sends one of the questions that Owe got. A form with another message
+// is not one of them.
 func TestOnlyAQuestionThatIsOwedIsSettled(t *testing.T) {
 	form, sample := &mcp.ElicitParams{Mode: "form", Message: "Delete?"}, &mcp.CreateMessageParams{}
 	for _, c := range []struct {

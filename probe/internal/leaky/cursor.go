@@ -73,7 +73,7 @@ func (s *Server) offset(p position) (offset int, ok bool) {
 	return rec.Offset, true
 }
 
-// without returns a copy of an object without the members of this name.
+// without(name) copies an object, but leaves out all members of this name.
 func (v value) without(name string) value {
 	v.members = slices.DeleteFunc(slices.Clone(v.members), func(m member) bool { return m.name == name })
 	return v

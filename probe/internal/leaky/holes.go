@@ -86,7 +86,7 @@ type Server struct {
 	open   map[string]bool // the names of the holes that are switched on
 	aead   cipher.AEAD
 	macKey [32]byte
-	pause  func() // called by a server with the hole racy-use before it records a use
+	pause  func() // called before a use is recorded, if the hole "racy-use" is switched on
 	dead   atomic.Bool
 
 	clock sync.Mutex

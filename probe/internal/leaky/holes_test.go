@@ -14,7 +14,8 @@ import (
 type attack func(t *testing.T, s *Server) bool
 
 // with(says, change) returns an attack. The attack begins an honest call of deploy, calls change to
-// edit the retry, and sends the retry. It got through if the server answers with the given text.
+// edit the retry, and sends the retry. The attack got through if the server answers the retry with
+// the given text.
 func with(says string, change func(m *message)) attack {
 	return func(t *testing.T, s *Server) bool {
 		m := message{answers: yes}
@@ -33,8 +34,9 @@ func text(change func(text string) string) attack {
 	return of("deployed staging", func(state string) string { return quote(change(unquote(state))) })
 }
 
-// from(first, then, says) returns an attack. The attack sends one message, and then another one with
-// the state that the server returned. It got through if the server answers with the given text.
+// from(first, then, says) returns an attack. The attack sends one message, and then another one
+// with the state that the server returned. The attack got through if the server answers the second
+// message with the given text.
 func from(first, then message, says string) attack {
 	return func(t *testing.T, s *Server) bool {
 		then := then
@@ -333,7 +335,7 @@ func TestTheSoundServerStopsEveryAttack(t *testing.T) {
 var also = map[string][]string{
 	"stripping":         {"case-blind"}, // a member with a misspelt name is ignored, so the call has no state
 	"unbound-arguments": {"floats", "folded-arguments", "subset-arguments"},
-	"echo":              {"oracle"}, // refusals differ because they repeat different states
+	"echo":              {"oracle"}, // each refusal repeats the state that was sent, so refusals differ
 	"plaintext": {"unsigned-prefix", "short-mac", "lenient-base64", "debug-state", "alg-none", "later-answers",
 		"shared-tools", "shared-users", "no-expiry", "reusable", "one-token"},
 	"base64-json": {"lenient-base64", "later-answers", "shared-tools", "shared-users", "no-expiry", "reusable"},

@@ -34,7 +34,7 @@ const (
 
 // seal encrypts a record. The authentication tag covers the record and the prefix.
 func (s *Server) seal(rec record) string {
-	text, _ := json.Marshal(rec) // cannot fail: strings, numbers and a map of strings
+	text, _ := json.Marshal(rec) // cannot fail: the fields are strings, numbers and a map of strings
 	text = append(text, bytes.Repeat([]byte(" "), max(0, recordSize-len(text)))...)
 	return prefix + b64(s.aead.Seal(nil, nil, text, []byte(prefix)))
 }

@@ -34,7 +34,7 @@ type call struct {
 	unchecked    bool // true if the state is trusted without a check
 }
 
-// id returns the name of the target in records.
+// id returns the name by which records refer to the target.
 func (t *target) id() string { return t.method + " " + t.name }
 
 // trusted returns the record for a state that was not checked. The record lists all questions of the
@@ -202,7 +202,7 @@ func (t *target) complete(text string) map[string]any {
 	return result
 }
 
-// orders runs the paged tool.
+// This method is the handler of the paged tool.
 func (s *Server) orders(c *call) (any, *fault) {
 	var all []any
 	for i := range 7 {

@@ -59,10 +59,10 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// readWhole reads a message up to its end. If the message has more bytes than the limit,
-// readWhole returns errTooLong. The parameter expected is the likely length, or -1 if it is not
-// known. The share grows with the bytes that arrive. So a peer uses little of the budget if it
-// announces a long message but does not send the message.
+// readWhole reads a message up to its end. If the message has more bytes than the limit, readWhole
+// returns errTooLong. The parameter expected is the likely length, or -1 if it is not known. The
+// share s grows with the bytes that arrive. So a peer uses little of the budget if it announces a
+// long message but does not send the message.
 func readWhole(from io.Reader, limit int, expected int64, s *share) ([]byte, error) {
 	first := int(min(max(expected+1, 4<<10), mostExpected, int64(limit)+1)) // the extra byte shows whether the message goes on
 	if !s.resize(first) {

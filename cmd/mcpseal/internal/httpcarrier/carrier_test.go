@@ -29,8 +29,8 @@ const canary = "canary-7f3a91"
 
 const callMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"to":"web"}}}`
 
-// asking is an answer that asks the user a question, with a state in plaintext.
-const asking = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"` + canary + `","inputRequests":{"ok":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
+// askingMessage asks the user a question. Its state is plaintext.
+const askingMessage = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"` + canary + `","inputRequests":{"ok":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}}`
 
 const failedMessage = `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}}`
 
@@ -134,7 +134,7 @@ func (f *front) do(method, body string, headers ...string) answered {
 	return f.send(f.request(method, body, headers...))
 }
 
-// writes returns a server that always sends the same answer.
+// writes(status, contentType, body) returns a server that always sends this answer.
 func writes(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if contentType != "" {
@@ -145,7 +145,7 @@ func writes(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// unused returns a server that must not get any request.
+// unused(t) returns a server that must not get any request.
 func unused(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the server got %s %s", r.Method, r.URL)
@@ -188,7 +188,7 @@ func TestTheServerGetsItsStateAndTheClientDoesNot(t *testing.T) {
 					t.Errorf("%d bytes are announced, and %d come", r.ContentLength, len(body))
 				}
 				if m.Params.RequestState == nil {
-					answer(w, asking)
+					answer(w, askingMessage)
 					return
 				}
 				states = append(states, *m.Params.RequestState)
@@ -243,10 +243,10 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 	encoded := func(contentType string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			writes(200, contentType, compressed(asking))(w, r)
+			writes(200, contentType, compressed(askingMessage))(w, r)
 		}
 	}
-	event := "data: " + asking + "\n\n"
+	event := "data: " + askingMessage + "\n\n"
 	chunk := func(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 	half := len(event) / 2
 	servers := map[string]struct {
@@ -254,49 +254,49 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 		status int
 		body   string // what the client gets; "" allows any body, but the body of a 200 must have a token
 	}{
-		"JSON":               {writes(200, "application/json", asking), 200, ""},
+		"JSON":               {writes(200, "application/json", askingMessage), 200, ""},
 		"LF":                 {writes(200, "text/event-stream", event), 200, ""},
 		"CR":                 {writes(200, "text/event-stream", strings.ReplaceAll(event, "\n", "\r")), 200, ""},
 		"CRLF":               {writes(200, "text/event-stream; charset=utf-8", strings.ReplaceAll(event, "\n", "\r\n")), 200, ""},
 		"without its end":    {writes(200, "text/event-stream", strings.TrimSuffix(event, "\n")), 200, "data: " + failedMessage + "\n\n"},
-		"CR without its end": {writes(200, "text/event-stream", "data: "+asking+"\r"), 200, "data: " + failedMessage + "\n\n"},
-		"no stream at all":   {writes(200, "text/event-stream", asking), 200, "data: " + failedMessage + "\n\n"},
+		"CR without its end": {writes(200, "text/event-stream", "data: "+askingMessage+"\r"), 200, "data: " + failedMessage + "\n\n"},
+		"no stream at all":   {writes(200, "text/event-stream", askingMessage), 200, "data: " + failedMessage + "\n\n"},
 		"compressed":         {encoded("application/json"), 502, failedMessage},
 		"compressed events":  {encoded("text/event-stream"), 502, failedMessage},
-		"two messages":       {writes(200, "application/json", asking+asking), 200, failedMessage},
-		"batch":              {writes(200, "application/json", "["+asking+"]"), 200, failedMessage},
-		"UTF-16":             {writes(200, "application/json; charset=utf-16", asking), 502, failedMessage},
-		"text":               {writes(200, "text/plain", asking), 502, failedMessage},
-		"no type":            {writes(200, "", asking), 502, failedMessage},
+		"two messages":       {writes(200, "application/json", askingMessage+askingMessage), 200, failedMessage},
+		"batch":              {writes(200, "application/json", "["+askingMessage+"]"), 200, failedMessage},
+		"UTF-16":             {writes(200, "application/json; charset=utf-16", askingMessage), 502, failedMessage},
+		"text":               {writes(200, "text/plain", askingMessage), 502, failedMessage},
+		"no type":            {writes(200, "", askingMessage), 502, failedMessage},
 		"two types": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Content-Type"] = []string{"application/json", "text/html"}
-			io.WriteString(w, asking)
+			io.WriteString(w, askingMessage)
 		}, 502, failedMessage},
-		"201":           {writes(201, "application/json", asking), 502, failedMessage},
-		"202":           {writes(202, "application/json", asking), 202, ""},
-		"206":           {writes(206, "application/json", asking), 502, failedMessage},
-		"400 as JSON":   {writes(400, "application/json", asking), 400, ""},
-		"400 as text":   {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
+		"201":           {writes(201, "application/json", askingMessage), 502, failedMessage},
+		"202":           {writes(202, "application/json", askingMessage), 202, ""},
+		"206":           {writes(206, "application/json", askingMessage), 502, failedMessage},
+		"400 as JSON":   {writes(400, "application/json", askingMessage), 400, ""},
+		"400 as text":   {writes(400, "text/plain", askingMessage), 400, "The server answered 400.\n"},
 		"400 as events": {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
-		"500 as HTML":   {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
+		"500 as HTML":   {writes(500, "text/html", askingMessage), 500, "The server answered 500.\n"},
 		"307": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
 		}, 307, "The server answered 307.\n"},
-		"JSON cut short":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n" + asking), 502, failedMessage},
-		"chunked, cut short":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking)), 502, failedMessage},
-		"chunked":             {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking[:60]) + chunk(asking[60:]) + "0\r\n\r\n"), 200, ""},
+		"JSON cut short":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n" + askingMessage), 502, failedMessage},
+		"chunked, cut short":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(askingMessage)), 502, failedMessage},
+		"chunked":             {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(askingMessage[:60]) + chunk(askingMessage[60:]) + "0\r\n\r\n"), 200, ""},
 		"chunked events":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(event[:half]) + chunk(event[half:]) + "0\r\n\r\n"), 200, ""},
 		"events cut short":    {hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(event[:len(event)-5])), 200, "data: " + failedMessage + "\n\n"},
 		"trailers":            {hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nTrailer: X-State\r\n\r\n" + chunk(event) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
-		"trailers after JSON": {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nTrailer: X-State\r\n\r\n" + chunk(asking) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
-		"another protocol":    {hijack("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + asking), 502, ""},
-		"no HTTP":             {hijack(asking), 502, failedMessage},
+		"trailers after JSON": {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nTrailer: X-State\r\n\r\n" + chunk(askingMessage) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
+		"another protocol":    {hijack("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + askingMessage), 502, ""},
+		"no HTTP":             {hijack(askingMessage), 502, failedMessage},
 		"nothing":             {hijack(""), 502, failedMessage},
 		"unknown field":       {writes(200, "text/event-stream", "state: "+canary+"\n"+event), 200, ""},
 		"another event":       {writes(200, "text/event-stream", "event: state\n"+event), 200, "data: " + failedMessage + "\n\n"},
-		"another id":          {writes(200, "application/json", strings.Replace(asking, `"id":1`, `"id":2`, 1)), 502, failedMessage},
-		"escaped":             {writes(200, "application/json", strings.Replace(asking, `"requestState"`, `"request\u0053tate"`, 1)), 200, ""},
-		"misspelt":            {writes(200, "application/json", strings.Replace(asking, `"requestState"`, `"requeſtState"`, 1)), 200, failedMessage},
+		"another id":          {writes(200, "application/json", strings.Replace(askingMessage, `"id":1`, `"id":2`, 1)), 502, failedMessage},
+		"escaped":             {writes(200, "application/json", strings.Replace(askingMessage, `"requestState"`, `"request\u0053tate"`, 1)), 200, ""},
+		"misspelt":            {writes(200, "application/json", strings.Replace(askingMessage, `"requestState"`, `"requeſtState"`, 1)), 200, failedMessage},
 	}
 	for name, s := range servers {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestMessagesWithoutStateStayAsTheyAre(t *testing.T) {
 }
 
 func TestAChangedAnswerHasItsOwnLengthAndNoDigest(t *testing.T) {
-	for _, s := range []struct{ contentType, body string }{{"application/json", asking}, {"text/event-stream", "data: " + asking + "\n\n"}} {
+	for _, s := range []struct{ contentType, body string }{{"application/json", askingMessage}, {"text/event-stream", "data: " + askingMessage + "\n\n"}} {
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 			for _, name := range []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"} {
 				w.Header().Set(name, "sha-256=:AAAA:")
@@ -617,7 +617,7 @@ func TestAStateIsForTheUserWhoGotIt(t *testing.T) {
 	calls := 0
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 		calls++
-		writes(200, "application/json", asking)(w, r)
+		writes(200, "application/json", askingMessage)(w, r)
 	}, named(t, "127.0.0.1/32"))
 	a := f.do("POST", callMessage, "X-User", "alice")
 	_, after, _ := strings.Cut(a.body, `"requestState":"`)
@@ -795,9 +795,9 @@ func TestHeadersMustSayWhatACallSays(t *testing.T) {
 	}
 }
 
-// TestOnlyPagesThatMayDoSoSendRequests checks that a web page can send requests only if its origin
-// is in Config.AllowOrigins. If that list is empty, the origin must be the carrier itself.
-func TestOnlyPagesThatMayDoSoSendRequests(t *testing.T) {
+// TestOnlyAllowedPagesSendRequests checks that a web page can send requests only if its origin is
+// in Config.AllowOrigins. If that list is empty, the origin must be the carrier itself.
+func TestOnlyAllowedPagesSendRequests(t *testing.T) {
 	own := newFront(t, writes(202, "", ""))
 	address := strings.TrimSuffix(own.url, "/mcp")
 	port := address[strings.LastIndex(address, ":"):]
@@ -894,7 +894,7 @@ func TestRefusalsOfTheServerKeepWhatTheClientNeeds(t *testing.T) {
 		w.Header().Set("Retry-After", "7")
 		w.Header().Set("Allow", "POST")
 		w.Header().Set("X-Own", "1")
-		writes(401, "text/html", asking)(w, r)
+		writes(401, "text/html", askingMessage)(w, r)
 	})
 	for _, method := range []string{"POST", "GET", "DELETE"} {
 		body := ""
@@ -933,7 +933,7 @@ func TestMetadataOfTheServerPasses(t *testing.T) {
 	}
 	// If the server sends messages at every path, the path of the metadata must not become another
 	// way to get them.
-	f := newFront(t, writes(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: "+asking+"\n\n"))
+	f := newFront(t, writes(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: "+askingMessage+"\n\n"))
 	f.url = strings.TrimSuffix(f.url, "/mcp") + metadataPath
 	if a := f.do("GET", "", "Accept", "text/event-stream"); a.status != 200 || a.body != "" {
 		t.Errorf("%+v", a)
@@ -943,11 +943,11 @@ func TestMetadataOfTheServerPasses(t *testing.T) {
 func TestMessagesThatTheServerSendsOnItsOwnPass(t *testing.T) {
 	const stream = ":\r\n\r\nid: 3\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n" +
 		"data: {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"elicitation/create\",\"params\":{\"message\":\"?\"}}\r\r"
-	f := newFront(t, writes(200, "text/event-stream", stream+"data: "+asking+"\n\ndata: "+canary+"\n\n"))
+	f := newFront(t, writes(200, "text/event-stream", stream+"data: "+askingMessage+"\n\ndata: "+canary+"\n\n"))
 	if a := f.do("GET", "", "Accept", "text/event-stream"); a.status != 200 || a.body != stream {
 		t.Errorf("%+v", a)
 	}
-	for _, s := range []http.HandlerFunc{writes(200, "application/json", asking), writes(200, "text/plain", canary), writes(405, "text/plain", canary), writes(204, "", "")} {
+	for _, s := range []http.HandlerFunc{writes(200, "application/json", askingMessage), writes(200, "text/plain", canary), writes(405, "text/plain", canary), writes(204, "", "")} {
 		f := newFront(t, s)
 		for _, method := range []string{"GET", "DELETE"} {
 			if a := f.do(method, ""); strings.Contains(a.allText(), canary) {
@@ -969,7 +969,7 @@ func TestManyClientsGetTheirOwnAnswers(t *testing.T) {
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 			t.Error(err)
 		}
-		answer := strings.Replace(asking, `"id":1`, `"id":`+string(m.ID), 1)
+		answer := strings.Replace(askingMessage, `"id":1`, `"id":`+string(m.ID), 1)
 		answer = strings.Replace(answer, canary, canary+"-of-"+string(m.ID), 1)
 		if state := m.Params.RequestState; state != nil {
 			answer = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"got":"` + strings.TrimPrefix(*state, canary) + `"}}`
@@ -1021,7 +1021,7 @@ func TestTheServerCannotSwitchToAnotherProtocol(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"+asking)
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"+askingMessage)
 		conn.Close()
 	})
 	for _, method := range []string{"GET", "DELETE"} {
@@ -1038,7 +1038,7 @@ func TestNotificationsGetNoAnswer(t *testing.T) {
 		status int
 	}{
 		{writes(202, "", ""), 202}, {writes(202, "text/plain", "Accepted"), 202}, {writes(204, "", ""), 204}, {writes(200, "", ""), 200},
-		{writes(200, "application/json", ""), 200}, {writes(200, "application/json", "null"), 202}, {writes(200, "application/json", asking), 202},
+		{writes(200, "application/json", ""), 200}, {writes(200, "application/json", "null"), 202}, {writes(200, "application/json", askingMessage), 202},
 		{writes(500, "text/plain", canary), 500},
 	} {
 		a := newFront(t, s.server).do("POST", notification)

@@ -38,9 +38,9 @@ type events struct {
 type fate int
 
 const (
-	sent fate = iota // send it to the client
-	kept             // add it to the event
-	gone             // drop it
+	sent fate = iota // send the LF to the client
+	kept             // add the LF to the event
+	gone             // drop the LF
 )
 
 const chunkSize = 32 << 10
@@ -103,9 +103,9 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			// The CR ends a line, and the LF is an empty line. A comment line was between them, and
-			// has already been sent. Now CR LF would count as one line end. So change the CR into
-			// an LF.
+			// A comment line was between this CR and this LF, and has already been sent. The CR
+			// ends a line, and the LF is an empty line. Side by side, they would count as one line
+			// end. So change the CR into an LF.
 			e.event[last] = '\n'
 		}
 		e.event = append(e.event, chunk[:n]...)
@@ -300,7 +300,7 @@ type field struct {
 	value []byte
 }
 
-// fields yields the non-empty lines of an event.
+// fields returns an iterator for the lines of an event. It leaves out empty lines.
 func fields(text []byte) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for len(text) > 0 {

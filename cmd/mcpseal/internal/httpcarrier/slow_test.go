@@ -172,7 +172,7 @@ func TestTheRestOfARefusedMessageHasADeadline(t *testing.T) {
 	}
 }
 
-// deadlineRecorder records the deadline for reading that a handler sets.
+// deadlineRecorder records the read deadline that a handler sets.
 type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 	read time.Time

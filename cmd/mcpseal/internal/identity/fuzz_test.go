@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
 )
 
-var compact = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
+var headerPattern = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
 
-// FuzzAuthorization checks that bearer() accepts only headers that match the variable compact, a
-// regular expression. It also checks that the only accepted token is the one that the provider made.
-// In the input, TOKEN, HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
+// FuzzAuthorization checks that bearer() accepts only headers that match headerPattern. It also
+// checks that the only accepted token is the one that the provider made. In the input, TOKEN,
+// HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
 func FuzzAuthorization(f *testing.F) {
 	p := identitytest.Start()
 	f.Cleanup(p.Close)
@@ -37,7 +37,7 @@ func FuzzAuthorization(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		value = names.Replace(value)
 		got, err := bearer([]string{value})
-		want := compact.FindStringSubmatch(value)
+		want := headerPattern.FindStringSubmatch(value)
 		if fits := want != nil && len(want[1]) <= maxToken && strings.IndexByte(want[1], '.') <= maxHeader; fits != (err == nil) || fits && got != want[1] {
 			t.Fatalf("%q is read as %q, %v", value, got, err)
 		}

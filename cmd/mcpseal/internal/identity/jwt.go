@@ -281,7 +281,7 @@ func (t *Tokens) check(c *claims) error {
 	case c.IssuedAt != nil && c.IssuedAt.Time().After(now.Add(leeway)):
 		return errors.New("the token was issued in the future: compare the clocks")
 	case c.Confirmation != nil:
-		return errors.New("the token is bound to a key of its client (cnf), which the proxy cannot check: have the provider issue plain bearer tokens")
+		return errors.New("the token is bound to a key of its client (cnf), which the proxy cannot check: make the provider issue plain bearer tokens")
 	case c.isOther():
 		return errors.New("the token is not an access token, but one for another purpose such as an ID token")
 	case c.Subject == "":

@@ -131,7 +131,7 @@ func (r *rig) refuses(token, why string) {
 	}
 }
 
-// claims returns good claims with these changes. The value nil removes a claim.
+// claims returns good claims with the given changes. The value nil removes a claim.
 func (r *rig) claims(change map[string]any) map[string]any {
 	claims := r.Claims("alice", r.clock.Now())
 	maps.Copy(claims, change)

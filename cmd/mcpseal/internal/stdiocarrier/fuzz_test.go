@@ -16,8 +16,8 @@ import (
 const canary = "canary-7b1f"
 
 // FuzzLines sends arbitrary lines from both sides. In the lines of the server, @ stands for the id
-// of the client's last request, and # stands for the canary. The canary must not reach the client as
-// a state or as the cursor of a list, however the client reads lines and JSON.
+// of the client's last request, and # stands for the canary. The canary must not reach the client
+// as a state or as the cursor of a list, no matter how the client reads lines and JSON.
 func FuzzLines(f *testing.F) {
 	p := newProxy(f, mcpseal.Config{})
 	f.Fuzz(func(t *testing.T, fromClient, fromServer []byte) {
@@ -69,7 +69,7 @@ func FuzzLines(f *testing.F) {
 			t.Errorf("%d requests and %d bytes wait after the end", s.pending.waiting, s.pending.bytes)
 		}
 		for _, line := range bytes.FieldsFunc(out.Bytes(), func(r rune) bool { return r == '\n' || r == '\r' }) {
-			if leaks(line, lists) {
+			if leaksCanary(line, lists) {
 				t.Errorf("the client got %q", line)
 			}
 		}
@@ -82,9 +82,10 @@ func isList(line []byte) bool {
 	return slices.Contains([]string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}, m.Method)
 }
 
-// leaks reports whether the state of a message contains the canary. If the message answers a request
-// for a list, leaks also checks the message's cursor. leaks ignores the case of member names.
-func leaks(line []byte, lists map[string]bool) bool {
+// leaksCanary reports whether the state of a message contains the canary. If the message answers a
+// request for a list, leaksCanary also checks the message's cursor. It ignores the case of member
+// names.
+func leaksCanary(line []byte, lists map[string]bool) bool {
 	var head struct{ ID json.RawMessage }
 	json.Unmarshal(line, &head)
 	for _, place := range members(line) {

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 }
 
 // obey is a server that the client controls with notifications whose method starts with test/. The
-// only request that it answers by itself is test/report. The answer has all other lines that arrived
-// since the last report.
+// only request that it answers by itself is test/report. The answer has the lines that arrived
+// since the last report, except those notifications.
 func obey(in io.Reader, out, log io.Writer) int {
 	received, last := [][]byte{}, [][]byte{}
 	stream := bufio.NewReader(in)
@@ -95,7 +95,7 @@ func obey(in io.Reader, out, log io.Writer) int {
 			other.Stdout, other.Stderr = os.Stdout, os.Stderr
 			other.Start()
 		case "test/report":
-			lines, _ := json.Marshal(received) // in base64, because the client must not see the secrets in them
+			lines, _ := json.Marshal(received) // in base64, because a line may have a secret that the client must not see
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"lines":%s}}`+"\n", m.ID, lines)
 			received = received[:0]
 		default:

@@ -22,10 +22,10 @@ type patience struct {
 	grace   time.Duration // how long the server may take to end after a signal, and how long its last output may take after the server has ended
 }
 
-// Run starts a server with the given command, and seals what the server sends to the client.
-// It reads the client's messages from input, and writes the messages for the client to output.
-// The parameter log receives the server's standard error and messages for the operator. The
-// parameter caller says who the client is.
+// Run starts a server with the given command, and seals what the server sends to the client. It
+// reads the client's messages from input, and writes the messages for the client to output. The
+// parameter log receives messages for the operator, and what the server writes to its standard
+// error. The parameter caller says who the client is.
 //
 // When the server has ended, Run returns its exit code. On Unix, if a signal ended the server,
 // the code is 128 plus the number of the signal.

@@ -213,9 +213,9 @@ func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
 	}
 }
 
-// TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold checks that the carrier ends when its
+// TestAClientThatDoesNotReadCannotKeepTheCarrierRunning checks that the carrier ends when its
 // context ends, although a write to the client blocks.
-func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
+func TestAClientThatDoesNotReadCannotKeepTheCarrierRunning(t *testing.T) {
 	for name, then := range map[string]string{
 		"the server runs":      "",
 		"the server has ended": `{"jsonrpc":"2.0","method":"test/exit"}` + "\n",

@@ -30,8 +30,8 @@ func (s *session) note(what string, err error) {
 	fmt.Fprintf(s.log, "mcpseal proxy: %s: %v\n", what, err)
 }
 
-// fromClient reads the client's lines until they end, and moves them to the server. It returns
-// an error if a write to the client fails.
+// fromClient reads the client's lines until they end, and moves them to the server. It answers some
+// lines itself, and returns an error if it cannot write such an answer to the client.
 func (s *session) fromClient(ctx context.Context, in io.Reader) error {
 	lines := newLineReader(in, maxClientLine)
 	for {

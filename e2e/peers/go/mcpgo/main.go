@@ -7,8 +7,8 @@
 //     (examples/multi_round_trip)
 //   - WithPaginationLimit
 //
-// The pages say to keep secrets out of the state, because the client can read the state. They do
-// not say that the client can change the state.
+// mcp-go's pages say to keep secrets out of the state, because the client can read the state. They
+// do not say that the client can change the state.
 //
 // We chose JSON for the state. mcp-go has no middleware for bearer tokens, so this server has no
 // users.
