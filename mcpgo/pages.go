@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -61,6 +62,7 @@ type PageOptions = adapter.PageOptions
 //     the schema has rules such as $ref or allOf, every name in the schema is compared with every
 //     field.
 //   - PageOptions.Unbound has a name that is not the name of an argument.
+//   - The schema has a reference to its root, or, in draft-07, a rule beside a $ref.
 //   - The schema has a rule at its root that may apply to the cursor, such as maxProperties or
 //     oneOf.
 //
@@ -222,6 +224,9 @@ func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error 
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if server.ServerFromContext(ctx) == nil {
+		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "middleware that was added after Protect must pass on the context that it got, or one that is derived from it")
+	}
 	if !Sealed(ctx) || installed(ctx) != t.p {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}

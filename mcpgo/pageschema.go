@@ -57,12 +57,18 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 		}
 		t.roots.Add(name)
 	}
-	var all any
+	var all map[string]any
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
+	if err := checkReferences(all); err != nil {
+		return nil, err
+	}
 	f := &fitting{inferred: inferred, plain: true, seen: make(map[fit]bool)}
-	f.all.add(all, &f.plain)
+	eachSchema(all, func(s map[string]any) {
+		f.all.addOwn(s)
+		f.plain = f.plain && isPlain(s)
+	})
 	if err := f.check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
@@ -170,36 +176,100 @@ func (n *schemaNames) addOwn(schema map[string]any) {
 			n.addItems(needed)
 		}
 	}
+	n.addValue(schema["enum"])
+	n.addValue(schema["const"])
+	eachSchema(schema["propertyNames"], func(s map[string]any) {
+		n.addItems(s["enum"])
+		n.addItems([]any{s["const"]})
+	})
 }
 
-// add adds the names at any depth of a schema. It sets *plain to false if a rule that may have
-// schemas is not in plainRules, or has a list of schemas.
-func (n *schemaNames) add(schema any, plain *bool) {
+// addValue adds the names of all members in a value that the schema has in an enum or a const.
+func (n *schemaNames) addValue(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			n.addName(name)
+			n.addValue(member)
+		}
+	case []any:
+		for _, item := range v {
+			n.addValue(item)
+		}
+	}
+}
+
+// eachSchema calls visit for a schema, and for each schema inside it at any depth.
+func eachSchema(schema any, visit func(map[string]any)) {
 	switch s := schema.(type) {
 	case map[string]any:
-		n.addOwn(s)
+		visit(s)
 		for rule, value := range s {
-			members, _ := value.(map[string]any)
-			_, isList := value.([]any)
 			switch {
-			case slices.Contains(valueRules, rule):
+			case slices.Contains(valueRules, rule), strings.HasPrefix(rule, "x-"):
 			case slices.Contains(memberRules, rule):
-				*plain = *plain && slices.Contains(plainRules, rule)
+				members, _ := value.(map[string]any)
 				for _, member := range members { // the keys are left out: they are names or patterns, not rules
-					n.add(member, plain)
+					eachSchema(member, visit)
 				}
-			case strings.HasPrefix(rule, "x-"): // no rule, but a $ref may refer to it
-				n.add(value, new(bool))
 			default:
-				*plain = *plain && slices.Contains(plainRules, rule) && !isList
-				n.add(value, plain)
+				eachSchema(value, visit)
 			}
 		}
 	case []any:
 		for _, item := range s {
-			n.add(item, plain)
+			eachSchema(item, visit)
 		}
 	}
+}
+
+// isPlain reports whether all rules of one schema that may have schemas are among plainRules, and none
+// of them has a list of schemas.
+func isPlain(schema map[string]any) bool {
+	for rule, value := range schema {
+		_, isList := value.([]any)
+		switch {
+		case slices.Contains(valueRules, rule), strings.HasPrefix(rule, "x-"):
+		case !slices.Contains(plainRules, rule), isList:
+			return false
+		}
+	}
+	return true
+}
+
+// checkReferences returns an error if a schema has references that would do something unexpected. In
+// a draft before 2019-09, mcp-go skips all rules beside a $ref. A reference to the root of the schema
+// would accept a cursor, because the cursor is added at the root. And eachSchema does not look into
+// the values of x- keywords.
+func checkReferences(schema map[string]any) error {
+	draft, _ := schema["$schema"].(string)
+	id, _ := schema["$id"].(string)
+	skips := strings.Contains(draft, "draft-0")
+	var err error
+	eachSchema(schema, func(s map[string]any) {
+		for _, rule := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+			to, ok := s[rule].(string)
+			if ok && (strings.TrimSuffix(to, "#") == "" || strings.TrimSuffix(to, "#") == strings.TrimSuffix(id, "#")) {
+				err = errors.New("a " + rule + " refers to the root of the schema, where the cursor is an argument too: put what it means into $defs")
+			} else if strings.Contains(to, "/x-") {
+				err = errors.New("a " + rule + " refers to an x- keyword: put what it means into $defs")
+			}
+		}
+		if _, ok := s["$ref"].(string); !ok || !skips {
+			return
+		}
+		for rule := range s {
+			if !slices.Contains(besideRef, rule) && !strings.HasPrefix(rule, "x-") {
+				err = fmt.Errorf("mcp-go skips %s beside a $ref in this draft of JSON Schema: put the $ref into an allOf", rule)
+			}
+		}
+	})
+	return err
+}
+
+// besideRef are the keywords that lose nothing beside a $ref.
+var besideRef = []string{
+	"$ref", "$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
 }
 
 // plainRules are rules whose schemas apply only where they are written. Other rules, such as $ref

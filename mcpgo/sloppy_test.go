@@ -364,6 +364,20 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			t.Errorf("a slice with %s: %q", where, got)
 		}
 	}
+	type tenant struct {
+		Tenant string `json:"tenant"`
+	}
+	for text, schema := range map[string]string{
+		"beside a $ref": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"tenant":{"$ref":"#/definitions/name","enum":["mine"]}},` +
+			`"definitions":{"name":{"type":"string"}}}`,
+		"refers to the root":       `{"type":"object","properties":{"tenant":{"properties":{"v":{"$ref":"#"}}}}}`,
+		"refers to an x- keyword":  `{"type":"object","x-defs":{"name":{"type":"string"}},"properties":{"tenant":{"$ref":"#/x-defs/name"}}}`,
+		"$recursiveRef refers to ": `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"tenant":{"$recursiveRef":"#"}}}`,
+	} {
+		if got := register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(schema))); !strings.Contains(got, text) {
+			t.Errorf("%s: %q", schema, got)
+		}
+	}
 	for _, name := range []string{"c#search", "50%", "a\tb"} {
 		if got := register[search](t, mcp.NewTool(name)); !strings.Contains(got, "the name of the tool") {
 			t.Errorf("the name %q: %q", name, got)
@@ -388,6 +402,12 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			Meta   map[string]any `json:"meta"`
 		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","x-mcp-header":"Id"},"reason":{},`+
 			`"meta":{"properties":{"ID":{}}}},"dependentRequired":{"id":["reason"]}}`))),
+		"a reference in draft-07": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",`+
+			`"properties":{"tenant":{"$ref":"#/definitions/name","description":"whose rows","x-order":1}},"definitions":{"name":{"type":"string"}}}`))),
+		"rules beside a reference": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+
+			`"properties":{"tenant":{"$ref":"#/$defs/name","enum":["mine"]}},"$defs":{"name":{"type":"string"}}}`))),
+		"annotations with members": register[structs](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","x-ui":{"widget":{"id":1}},`+
+			`"properties":{"A":{"properties":{"ID":{}}},"B":{"properties":{"id":{}}}}}`))),
 		"a name with spaces": register[search](t, mcp.NewTool("a b/c?d:e.é")),
 		"an argument called properties": register[struct {
 			Type       string
@@ -621,4 +641,46 @@ func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 			t.Errorf("%s: the log blames the hooks: %s", where, l)
 		}
 	}
+}
+
+// TestARawArgumentHasNoNameThatTheSchemaDenies uses an argument that the handler decodes by itself, with
+// encoding/json, which ignores the case of names. The schema denies the name admin.
+func TestARawArgumentHasNoNameThatTheSchemaDenies(t *testing.T) {
+	for _, filter := range []string{
+		`{"properties":{"admin":false}}`, `{"not":{"required":["admin"]}}`, `{"propertyNames":{"not":{"enum":["admin"]}}}`,
+		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
+	} {
+		srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+		p := mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
+		ran := false
+		schema := json.RawMessage(`{"type":"object","properties":{"filter":` + filter + `}}`)
+		mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", schema), func(context.Context, mcp.CallToolRequest, struct {
+			Filter json.RawMessage `json:"filter"`
+		}, *int) ([]string, *int, error) {
+			ran = true
+			return []string{}, nil, nil
+		}, nil)
+		for _, name := range []string{"admin", "Admin"} {
+			if send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"filter":{`+quote(name)+`:true}}`); ran {
+				t.Errorf("%s: the handler got %s", filter, name)
+			}
+		}
+		if send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"filter":{"other":true}}`); !ran {
+			t.Errorf("%s: the handler did not run", filter)
+		}
+	}
+}
+
+// TestInnerMiddlewareThatDropsItsContextIsNamed uses middleware that was added after Protect and passes on
+// a context of its own to a paged tool.
+func TestInnerMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
+	l := new(log)
+	srv := paged(t, l, nil)
+	srv.Use(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return next(context.Background(), req)
+		}
+	})
+	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":{"limit":2}`))
+	has(t, l, "added after Protect must pass on the context that it got")
 }
