@@ -37,10 +37,10 @@ type PageOptions = adapter.PageOptions
 // A cursor works for an hour, and only if the user, the service, the tool and the arguments are the
 // same as in the call that returned the cursor. Only the arguments in PageOptions.Unbound may
 // differ. Any other cursor is refused before the handler runs. Only one refusal tells its reason:
-// the user who got a cursor learns that it has expired. All other refusals have the same text,
-// unless the request is too long for the tool. An empty cursor means the first page. A position is
-// written as JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
-// may have another lifetime and another limit.
+// the user who got a cursor learns that it has expired. All other refusals of a text have the same
+// words, unless the request is too long for the tool. An empty cursor means the first page. A
+// position is written as JSON, in at most 256 bytes: put a key into it, not a row. An issuer in
+// Options.Cursors may have another lifetime and another limit.
 //
 // The arguments are read once, into In. The value that the handler gets is the value that the
 // cursor is bound to. Names are case-sensitive: a name that differs from a field's name only in
