@@ -85,10 +85,10 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	return 0
 }
 
-// KeySource returns the ring to use now. Its method Ring is called for every token, so a
-// source changes its keys by returning another ring. Ring must be fast and safe for
-// concurrent use, and must never return nil. Implement a KeySource if your keys change while
-// the process runs, and the type keys.File cannot read them.
+// KeySource returns the ring to use now. Its method Ring is called for every token, so a source
+// changes its keys by returning another ring. Ring must be fast and safe for concurrent use, and
+// must never return nil. Implement a KeySource only for keys that change while the process runs and
+// that the type keys.File cannot read.
 //
 // A source may have a method Outlast(ttl time.Duration) error. [New] calls this method with the
 // longest lifetime of the boundary's tokens. If Outlast returns an error, New returns that error

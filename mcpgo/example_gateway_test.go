@@ -66,7 +66,7 @@ func ExampleOptions_gateway() {
 	mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: userOfCall})
 	srv.AddTool(mcp.NewTool("archive"), archive)
 	web := httptest.NewServer(server.NewStreamableHTTPServer(srv,
-		server.WithStateLess(true), // nobody can use the session of another user; clients of older revisions are not asked
+		server.WithStateLess(true), // without sessions, nobody can use another user's session; older clients get no questions
 		server.WithHTTPContextFunc(fromGateway)))
 	defer web.Close()
 

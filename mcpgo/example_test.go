@@ -29,8 +29,8 @@ func ExampleProtect() {
 	// Output: protected
 }
 
-// exampleLog has the method Fatal, so that the example can call log.Fatal, as the README does. In
-// this package, log is the name of a type.
+// exampleLog stands in for the package log: the example calls log.Fatal, as the README does, but in
+// this package log is the name of a type.
 type exampleLog struct{}
 
 func (exampleLog) Fatal(v ...any) { stdlog.Fatal(v...) }

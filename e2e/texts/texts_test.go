@@ -38,7 +38,7 @@ func TestEveryTextHasARow(t *testing.T) {
 // unseen has texts that the extractor finds, but that neither a client nor a server's log shows.
 var unseen = map[string]bool{
 	"a resource":  true, // a part of other texts, in place of the name of a resource
-	"unknown key": true, // replaced by a text with the id of the key
+	"unknown key": true, // the log shows another text in its place, with the id of the key
 
 	// The log shows only the type of these errors.
 	"cannot derive keys": true, "cannot use AES": true, "cannot use AES-GCM": true,

@@ -84,8 +84,8 @@ func confirmed(doneText string) mcp.ToolHandlerFor[arguments, any] {
 		if ok, _ := answer.Content["ok"].(bool); answer.Action != "accept" || !ok {
 			return text("nothing was done"), nil, nil
 		}
-		// If there is no state, env keeps the value from the arguments. The SDK's example
-		// looks at the answer and ignores the state.
+		// If there is no state, env keeps the value from the arguments. The SDK's example does the
+		// same: it looks only at the answer.
 		env := args.Env
 		if req.Params.RequestState != "" {
 			// The handler believes the state that the client sent back.
