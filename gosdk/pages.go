@@ -93,11 +93,10 @@ type PageOptions = adapter.PageOptions
 //   - A $ref leads back to itself, and the check of a value would never end. A $ref may lead back
 //     to itself inside a keyword for a part of the value, such as properties or items.
 //
-// AddPagedTool also panics when the schema has a default that would not be applied. The
-// default of an argument is applied. If an argument is an object, the defaults of its
-// properties are applied too, and so on. Defaults in a schema under $ref, items, allOf
-// or another keyword are not applied. A required argument needs no default: a call
-// without the argument is refused.
+// AddPagedTool also panics when the schema has a default that would not be applied. The default of
+// an argument is applied. If an argument is an object, the defaults of its properties are applied
+// too, and so on. Defaults in a schema under $ref, items, allOf or another keyword are not applied.
+// The default of a required argument has no effect: a call without the argument is refused.
 //
 // AddPagedTool also panics when the schema has a rule that would not be applied: a rule
 // of another draft than the one that $schema names, a rule beside a $ref in draft-07, a

@@ -44,13 +44,13 @@ type PageOptions = adapter.PageOptions
 //
 // The arguments are read once, into In. The value that the handler gets is the value that the
 // cursor is bound to. Names are case-sensitive: a name that differs from a field's name only in
-// case is refused. If the schema has two names that differ only in case, such as id and ID, a type
-// that reads JSON itself, such as json.RawMessage, gets no object with one of these names. A whole
-// number arrives exactly or is refused. It is also refused if a float64 cannot hold it exactly,
-// because server.WithInputSchemaValidation checks numbers as float64. So pass long ids as strings.
-// A float32 field gets the nearest float32; a fraction is refused if this float32 is whole. mcp-go
-// checks the arguments against the schema only with server.WithInputSchemaValidation, and never
-// fills in defaults.
+// case is refused. Suppose that the schema has two names that differ only in case, such as id and
+// ID. An object with one of these names is then refused for a type that reads JSON itself, such as
+// json.RawMessage. A whole number arrives exactly or is refused. It is also refused if a float64
+// cannot hold it exactly, because server.WithInputSchemaValidation checks numbers as float64. So
+// pass long ids as strings. A float32 field gets the nearest float32; a fraction is refused if this
+// rounds it to a whole number. mcp-go checks the arguments against the schema only with
+// server.WithInputSchemaValidation, and never fills in defaults.
 //
 // If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
 // does. AddPagedTool panics if the tool cannot be registered. Some reasons are:
@@ -272,8 +272,8 @@ func agree(text []byte, value any) bool {
 		return true
 	}
 	// A hook, middleware or handler may have put another Go type into the value, for example a
-	// []string where encoding/json decodes a []any. So agree also compares what the JSON of the
-	// value decodes to.
+	// []string where encoding/json decodes a []any. So the JSON of the value is decoded and
+	// compared too.
 	return json.Unmarshal(jsonOf(value), &again) == nil && equalJSON(orEmpty(again), orEmpty(decoded))
 }
 

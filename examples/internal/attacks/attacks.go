@@ -37,7 +37,7 @@ type Fleet struct {
 // attack is one way to change an honest call.
 type attack struct {
 	name   string
-	begin  func(*Target) (tool string, arguments map[string]any) // returns the tool and the arguments of the first round; nil means Target.Tool and Target.Arguments
+	begin  func(*Target) (tool string, arguments map[string]any) // chooses the tool and the arguments of the first round; if begin is nil, they are Target.Tool and Target.Arguments
 	change func(*Target, *Fleet, *Call)
 	after  bool // true if the attack is made after the honest confirmation
 	asks   bool // true if a protected server must ask the user again; false if it must reject the state
