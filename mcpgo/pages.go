@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -62,7 +61,8 @@ type PageOptions = adapter.PageOptions
 //     the schema has rules such as $ref or allOf, every name in the schema is compared with every
 //     field.
 //   - PageOptions.Unbound has a name that is not the name of an argument.
-//   - The schema has a reference to its root, or, in draft-07, a rule beside a $ref.
+//   - The schema has a reference to its root or to another document, or, in draft-07, a rule beside
+//     a $ref.
 //   - The schema has a rule at its root that may apply to the cursor, such as maxProperties or
 //     oneOf.
 //
@@ -224,11 +224,8 @@ func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error 
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if server.ServerFromContext(ctx) == nil {
-		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "middleware that was added after Protect must pass on the context that it got, or one that is derived from it")
-	}
 	if !Sealed(ctx) || installed(ctx) != t.p {
-		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
+		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a paged tool got a context that comes from no call of its server")
 	}
 	text, isDecoded := []byte(req.Params.RawArguments), false
 	if len(text) == 0 && req.Params.Arguments != nil {

@@ -65,10 +65,17 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 		return nil, err
 	}
 	f := &fitting{inferred: inferred, plain: true, seen: make(map[fit]bool)}
+	refers := false // true if propertyNames has a reference; its target may be any enum or const
 	eachSchema(all, func(s map[string]any) {
 		f.all.addOwn(s)
 		f.plain = f.plain && isPlain(s)
+		eachSchema(s["propertyNames"], func(s map[string]any) {
+			refers = refers || slices.ContainsFunc(referenceRules, func(rule string) bool { return s[rule] != nil })
+		})
 	})
+	if refers {
+		eachSchema(all, f.all.addTexts)
+	}
 	if err := f.check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
@@ -140,151 +147,6 @@ func checkApplied(tool string, schema json.RawMessage) error {
 var rootRules = []string{
 	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default",
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
-}
-
-// schemaNames has the names of the members that a schema has rules for.
-type schemaNames struct {
-	names exactjson.Names
-	twins exactjson.Names // names that differ from another one only in upper and lower case
-}
-
-func (n *schemaNames) addName(name string) {
-	if n.names.Misspelt(name) {
-		n.twins.Add(name)
-	}
-	n.names.Add(name)
-}
-
-// addItems adds the names in a list.
-func (n *schemaNames) addItems(list any) {
-	items, _ := list.([]any)
-	for _, item := range items {
-		if name, ok := item.(string); ok {
-			n.addName(name)
-		}
-	}
-}
-
-// addOwn adds the names in one object of a schema. It does not add the names in the schemas inside
-// this object.
-func (n *schemaNames) addOwn(schema map[string]any) {
-	n.addItems(schema["required"])
-	for _, rule := range []string{"properties", "dependentRequired", "dependentSchemas", "dependencies"} {
-		members, _ := schema[rule].(map[string]any)
-		for name, needed := range members {
-			n.addName(name)
-			n.addItems(needed)
-		}
-	}
-	n.addValue(schema["enum"])
-	n.addValue(schema["const"])
-	eachSchema(schema["propertyNames"], func(s map[string]any) {
-		n.addItems(s["enum"])
-		n.addItems([]any{s["const"]})
-	})
-}
-
-// addValue adds the names of all members in a value that the schema has in an enum or a const.
-func (n *schemaNames) addValue(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, member := range v {
-			n.addName(name)
-			n.addValue(member)
-		}
-	case []any:
-		for _, item := range v {
-			n.addValue(item)
-		}
-	}
-}
-
-// eachSchema calls visit for a schema, and for each schema inside it at any depth.
-func eachSchema(schema any, visit func(map[string]any)) {
-	switch s := schema.(type) {
-	case map[string]any:
-		visit(s)
-		for rule, value := range s {
-			switch {
-			case slices.Contains(valueRules, rule), strings.HasPrefix(rule, "x-"):
-			case slices.Contains(memberRules, rule):
-				members, _ := value.(map[string]any)
-				for _, member := range members { // the keys are left out: they are names or patterns, not rules
-					eachSchema(member, visit)
-				}
-			default:
-				eachSchema(value, visit)
-			}
-		}
-	case []any:
-		for _, item := range s {
-			eachSchema(item, visit)
-		}
-	}
-}
-
-// isPlain reports whether all rules of one schema that may have schemas are among plainRules, and none
-// of them has a list of schemas.
-func isPlain(schema map[string]any) bool {
-	for rule, value := range schema {
-		_, isList := value.([]any)
-		switch {
-		case slices.Contains(valueRules, rule), strings.HasPrefix(rule, "x-"):
-		case !slices.Contains(plainRules, rule), isList:
-			return false
-		}
-	}
-	return true
-}
-
-// checkReferences returns an error if a schema has references that would do something unexpected. In
-// a draft before 2019-09, mcp-go skips all rules beside a $ref. A reference to the root of the schema
-// would accept a cursor, because the cursor is added at the root. And eachSchema does not look into
-// the values of x- keywords.
-func checkReferences(schema map[string]any) error {
-	draft, _ := schema["$schema"].(string)
-	id, _ := schema["$id"].(string)
-	skips := strings.Contains(draft, "draft-0")
-	var err error
-	eachSchema(schema, func(s map[string]any) {
-		for _, rule := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-			to, ok := s[rule].(string)
-			if ok && (strings.TrimSuffix(to, "#") == "" || strings.TrimSuffix(to, "#") == strings.TrimSuffix(id, "#")) {
-				err = errors.New("a " + rule + " refers to the root of the schema, where the cursor is an argument too: put what it means into $defs")
-			} else if strings.Contains(to, "/x-") {
-				err = errors.New("a " + rule + " refers to an x- keyword: put what it means into $defs")
-			}
-		}
-		if _, ok := s["$ref"].(string); !ok || !skips {
-			return
-		}
-		for rule := range s {
-			if !slices.Contains(besideRef, rule) && !strings.HasPrefix(rule, "x-") {
-				err = fmt.Errorf("mcp-go skips %s beside a $ref in this draft of JSON Schema: put the $ref into an allOf", rule)
-			}
-		}
-	})
-	return err
-}
-
-// besideRef are the keywords that lose nothing beside a $ref.
-var besideRef = []string{
-	"$ref", "$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
-}
-
-// plainRules are rules whose schemas apply only where they are written. Other rules, such as $ref
-// and allOf, can apply any part of the schema to any member. A list of schemas can do the same.
-var plainRules = []string{"$defs", "definitions", "properties", "additionalProperties", "items"}
-
-// memberRules are rules with a schema for each member.
-var memberRules = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas", "dependencies"}
-
-// valueRules are rules that contain no schemas.
-var valueRules = []string{
-	"$schema", "$id", "$comment", "title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly",
-	"type", "enum", "const", "format", "required", "dependentRequired", "minProperties", "maxProperties",
-	"minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
-	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 }
 
 // fitting checks that a Go type can hold the arguments that a schema lists. If the type

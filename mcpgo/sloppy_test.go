@@ -370,9 +370,14 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 	for text, schema := range map[string]string{
 		"beside a $ref": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"tenant":{"$ref":"#/definitions/name","enum":["mine"]}},` +
 			`"definitions":{"name":{"type":"string"}}}`,
-		"refers to the root":       `{"type":"object","properties":{"tenant":{"properties":{"v":{"$ref":"#"}}}}}`,
-		"refers to an x- keyword":  `{"type":"object","x-defs":{"name":{"type":"string"}},"properties":{"tenant":{"$ref":"#/x-defs/name"}}}`,
-		"$recursiveRef refers to ": `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"tenant":{"$recursiveRef":"#"}}}`,
+		"refers to the root":            `{"type":"object","properties":{"tenant":{"properties":{"v":{"$ref":"#"}}}}}`,
+		"$recursiveRef refers to ":      `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"tenant":{"$recursiveRef":"#"}}}`,
+		"$schema inside":                `{"type":"object","properties":{"tenant":{"$schema":"http://json-schema.org/draft-07/schema#","$id":"https://example.com/a.json"}}}`,
+		`refers to "#/x-defs/name"`:     `{"type":"object","x-defs":{"name":{"type":"string"}},"properties":{"tenant":{"$ref":"#/x-defs/name"}}}`,
+		`refers to "common.json"`:       `{"$id":"https://example.com/a.json","type":"object","properties":{"tenant":{"$ref":"common.json"}}}`,
+		`refers to "#/$defs/a/default"`: `{"type":"object","$defs":{"a":{"default":{"type":"string"}}},"properties":{"tenant":{"$ref":"#/$defs/a/default"}}}`,
+		`refers to "#/$defs/missing"`:   `{"type":"object","properties":{"tenant":{"$ref":"#/$defs/missing"}}}`,
+		`refers to "http://json-schema`: `{"type":"object","properties":{"tenant":{"$ref":"http://json-schema.org/draft-07/schema#"}}}`,
 	} {
 		if got := register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(schema))); !strings.Contains(got, text) {
 			t.Errorf("%s: %q", schema, got)
@@ -404,6 +409,10 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			`"meta":{"properties":{"ID":{}}}},"dependentRequired":{"id":["reason"]}}`))),
 		"a reference in draft-07": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",`+
 			`"properties":{"tenant":{"$ref":"#/definitions/name","description":"whose rows","x-order":1}},"definitions":{"name":{"type":"string"}}}`))),
+		"references": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"$id":"https://example.com/a.json","type":"object",`+
+			`"$defs":{"x-name":{"type":"string"},"all":true,"T0":{"$id":"T0","items":{"$ref":"T0"}},"own":{"$id":"own.json","items":{"$ref":"#"}},"a/b":{"$anchor":"here"}},`+
+			`"properties":{"tenant":{"anyOf":[{"$ref":"#/$defs/x-name"},{"$ref":"#/$defs/all"},{"$ref":"T0"},{"$ref":"#here"},{"$ref":"#/$defs/a~1b"},{"$ref":"#/%24defs/all"},`+
+			`{"$ref":"https://example.com/a.json#/$defs/own"},{"$ref":"#/properties/tenant/anyOf/0"}],"example":{"$ref":"#"}}}}`))),
 		"rules beside a reference": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+
 			`"properties":{"tenant":{"$ref":"#/$defs/name","enum":["mine"]}},"$defs":{"name":{"type":"string"}}}`))),
 		"annotations with members": register[structs](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","x-ui":{"widget":{"id":1}},`+
@@ -531,7 +540,7 @@ func TestAPagedToolServesOnlyItsOwnServer(t *testing.T) {
 				t.Errorf("%s: %s", name, r.raw)
 			}
 		}
-		has(t, l, "a call of a paged tool has not come through the middleware of its server")
+		has(t, l, "a paged tool got a context that comes from no call of its server")
 	}
 }
 
@@ -648,12 +657,12 @@ func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 func TestARawArgumentHasNoNameThatTheSchemaDenies(t *testing.T) {
 	for _, filter := range []string{
 		`{"properties":{"admin":false}}`, `{"not":{"required":["admin"]}}`, `{"propertyNames":{"not":{"enum":["admin"]}}}`,
-		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
+		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"propertyNames":{"not":{"$ref":"#/$defs/reserved"}}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
 	} {
 		srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
 		p := mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
 		ran := false
-		schema := json.RawMessage(`{"type":"object","properties":{"filter":` + filter + `}}`)
+		schema := json.RawMessage(`{"type":"object","$defs":{"reserved":{"enum":["admin","owner"]}},"properties":{"filter":` + filter + `}}`)
 		mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", schema), func(context.Context, mcp.CallToolRequest, struct {
 			Filter json.RawMessage `json:"filter"`
 		}, *int) ([]string, *int, error) {
@@ -682,5 +691,5 @@ func TestInnerMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 		}
 	})
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"search","arguments":{"limit":2}`))
-	has(t, l, "added after Protect must pass on the context that it got")
+	has(t, l, "a context that comes from no call of its server")
 }
