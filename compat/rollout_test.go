@@ -157,7 +157,7 @@ func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 	during(finished)
 }
 
-// moving is a fleet that will move to native tokens, with the format from which it moves.
+// moving is a fleet that will move from an old format to native tokens.
 type moving struct {
 	fleet
 	old   mcpseal.Format

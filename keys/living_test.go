@@ -257,7 +257,7 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 }
 
 // TestRotationFromAClockThatIsBehind makes a rotation on a host whose clock is two hours behind.
-// Such a rotation comes late for every replica.
+// When a replica gets the new file, the date in it is already past.
 func TestRotationFromAClockThatIsBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()

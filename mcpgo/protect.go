@@ -46,11 +46,11 @@ type Options struct {
 	// are checked as usual. Nil means that there are no such tools. List a tool here if clients
 	// send its answers in the first call.
 	Unsolicited []string
-	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
-	// example. Such a call gets a tool result with this text, marked as an error. Set it
-	// if the model must learn of rejections: many hosts do not show protocol errors to
-	// the model. The text is the same for every reason of a rejection. "" means that the
-	// call gets the protocol's error, as the official conformance suite requires.
+	// RejectedText is a text such as [StartOver]. A tool call whose token is rejected gets a tool
+	// result with this text, marked as an error. Set it if the model must learn of rejections: many
+	// hosts do not show protocol errors to the model. The text is the same for every reason of a
+	// rejection. "" means that the call gets the protocol's error, as the official conformance
+	// suite requires.
 	RejectedText string
 	// Cursors issues the cursors of paged tools. Nil means native cursors, sealed with
 	// the boundary's keys; such a cursor lives for an hour. Set it to change the

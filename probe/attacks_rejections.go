@@ -93,7 +93,7 @@ func (e exchange) form(maskIDs bool) string {
 	return form
 }
 
-// ids is a pattern for texts that may be the number of an error or of a trace.
+// ids is a pattern for texts that may be the id of an error or of a trace.
 var ids = regexp.MustCompile(`[0-9a-fA-F-]{6,}|[0-9]+`)
 
 func echoedState(t *trial) {

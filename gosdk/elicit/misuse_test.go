@@ -262,8 +262,9 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 	})
 }
 
-// TestAQuestionThatSendingMiddlewareAnswersIsAsked checks that a question counts as asked even if
-// an older client never sees it, because middleware added with AddSendingMiddleware answers it.
+// TestAQuestionThatSendingMiddlewareAnswersIsAsked uses sending middleware that answers the
+// questions for an older client. A question then counts as asked, although the client never sees
+// it.
 func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
 	s := newService(t, nil)
 	s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -245,7 +245,7 @@ func (p *referenceParser) number() (any, bool) {
 	return referenceNumber{sign, digits, exponent}, true
 }
 
-// utf8 returns what docs/token.md calls units: UTF-8, except for lone surrogates.
+// utf8 returns what docs/token.md calls units: UTF-8, in which a lone surrogate takes three bytes.
 func (s referenceString) utf8() string {
 	var out []byte
 	for i := 0; i < len(s); i++ {

@@ -136,9 +136,9 @@ func TestRepairNamesTheCommand(t *testing.T) {
 }
 
 // TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation.
-// Usually a key K stops sealing when the next key N begins to seal. But a revoked key R may have
-// begun between K and N. If R was not yet revoked when N began, then K stopped when R began. If
-// this is true for several revoked keys, R is the first of them.
+// Usually a key K stops sealing when the next key N begins to seal. But a key that was revoked
+// later may have begun between K and N, and may still have been valid when N began. Then K stopped
+// when the first such key began.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
