@@ -13,49 +13,91 @@ import (
 // referenceRules are the rules whose value is a reference.
 var referenceRules = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
-// checkReferences returns an error if a schema has a reference that eachSchema cannot follow, or one to
-// the root of the schema: it would accept a cursor, because the cursor is added at the root. In a draft
-// before 2019-09, mcp-go skips all rules beside a $ref, so these are refused too. The draft is that of
-// the root.
-func checkReferences(root map[string]any) error {
-	targets := map[string]bool{} // the texts of references to schemas that have a name
-	schemas := map[uintptr]bool{}
+// references follows the references in a schema.
+type references struct {
+	root  map[string]any
+	id    string                    // the $id of the root, without # at its end
+	named map[string]map[string]any // the schemas that have an $anchor or an $id, by the text that refers to them
+}
+
+func readReferences(root map[string]any) *references {
+	id, _ := root["$id"].(string)
+	r := &references{root, strings.TrimSuffix(id, "#"), map[string]map[string]any{}}
 	eachSchema(root, func(s map[string]any) {
-		schemas[reflect.ValueOf(s).Pointer()] = true
-		for _, name := range []string{"$anchor", "$dynamicAnchor"} {
-			if anchor, ok := s[name].(string); ok {
-				targets["#"+anchor] = true
+		for _, rule := range []string{"$anchor", "$dynamicAnchor"} {
+			if anchor, ok := s[rule].(string); ok {
+				r.named["#"+anchor] = s
 			}
 		}
-		if id, ok := s["$id"].(string); ok && len(schemas) > 1 { // the first schema is the root
-			targets[id] = true
+		if id, ok := s["$id"].(string); ok {
+			r.named[id] = s
 		}
 	})
-	draft, _ := root["$schema"].(string)
-	id, _ := root["$id"].(string)
+	return r
+}
+
+// find returns what a reference in a document finds, or nil if there is nothing in the whole schema.
+func (r *references) find(document map[string]any, to string) any {
+	if named := r.named[to]; named != nil {
+		return named
+	}
+	if fragment, ok := strings.CutPrefix(to, r.id+"#"); ok && r.id != "" {
+		return followPointer(r.root, "#"+fragment)
+	}
+	if to == "" {
+		to = "#"
+	}
+	return followPointer(document, to)
+}
+
+// each is like eachSchema, but also visits the schemas that the references in the schema find. It visits
+// each schema once.
+func (r *references) each(schema any, document map[string]any, visit func(map[string]any)) {
+	seen := map[uintptr]bool{}
+	var walk func(schema any, document map[string]any)
+	walk = func(schema any, document map[string]any) {
+		eachSchemaIn(schema, document, func(s, document map[string]any) {
+			if seen[address(s)] {
+				return
+			}
+			seen[address(s)] = true
+			visit(s)
+			for _, rule := range referenceRules {
+				if to, ok := s[rule].(string); ok {
+					walk(r.find(document, to), document)
+				}
+			}
+		})
+	}
+	walk(schema, document)
+}
+
+// check returns an error if the schema has a reference to something that eachSchema does not visit, or to
+// its root: this would accept a cursor, because the cursor is added at the root. In a draft before
+// 2019-09, mcp-go skips all rules beside a $ref, so these are refused too.
+func (r *references) check() error {
+	visited := map[uintptr]bool{}
+	eachSchema(r.root, func(s map[string]any) { visited[address(s)] = true })
+	draft, _ := r.root["$schema"].(string)
 	var err error
-	eachSchemaIn(root, nil, func(s, document map[string]any) {
-		if _, ok := s["$schema"]; ok && reflect.ValueOf(s).Pointer() != reflect.ValueOf(root).Pointer() {
+	eachSchemaIn(r.root, nil, func(s, document map[string]any) {
+		if _, ok := s["$schema"]; ok && address(s) != address(r.root) {
 			err = errors.New("there is a $schema inside the schema: set it at the root alone")
 		}
 		for _, rule := range referenceRules {
 			to, ok := s[rule].(string)
-			if !ok || targets[to] {
+			if !ok {
 				continue
 			}
-			from, pointer := document, to
-			if fragment, ok := strings.CutPrefix(to, strings.TrimSuffix(id, "#")+"#"); ok && id != "" {
-				from, pointer = root, "#"+fragment
-			}
-			found := followPointer(from, pointer)
-			if _, ok := found.(bool); ok {
-				continue // the schema true or false
-			}
-			target, _ := found.(map[string]any)
-			switch address := reflect.ValueOf(target).Pointer(); {
-			case to == "" || to == id || address == reflect.ValueOf(root).Pointer():
-				err = fmt.Errorf("a %s refers to the root of the schema, where the cursor is an argument too: put what it means into $defs", rule)
-			case !schemas[address]:
+			switch target := r.find(document, to).(type) {
+			case bool: // the schema true or false
+			case map[string]any:
+				if address(target) == address(r.root) {
+					err = fmt.Errorf("a %s refers to the root of the schema, where the cursor is an argument too: put what it means into $defs", rule)
+				} else if !visited[address(target)] {
+					err = fmt.Errorf("a %s refers to %q: put what it means into the $defs of this schema", rule, to)
+				}
+			default:
 				err = fmt.Errorf("a %s refers to %q: put what it means into the $defs of this schema", rule, to)
 			}
 		}
@@ -70,6 +112,9 @@ func checkReferences(root map[string]any) error {
 	})
 	return err
 }
+
+// address returns the address of a schema, which tells it from an equal one.
+func address(schema map[string]any) uintptr { return reflect.ValueOf(schema).Pointer() }
 
 // followPointer returns what a reference finds in a document by its JSON pointer, such as #/$defs/name.
 // It returns nil if there is nothing.

@@ -43,10 +43,10 @@ func (n *schemaNames) addOwn(schema map[string]any) {
 	}
 	n.addValue(schema["enum"])
 	n.addValue(schema["const"])
-	eachSchema(schema["propertyNames"], n.addTexts)
 }
 
-// addTexts adds the texts that an object of a schema lists in its enum or const.
+// addTexts adds the texts that an object of a schema lists in its enum or const. Call it for the schemas
+// in propertyNames.
 func (n *schemaNames) addTexts(schema map[string]any) {
 	n.addItems(schema["enum"])
 	n.addItems([]any{schema["const"]})

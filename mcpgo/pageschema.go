@@ -61,21 +61,16 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
-	if err := checkReferences(all); err != nil {
+	references := readReferences(all)
+	if err := references.check(); err != nil {
 		return nil, err
 	}
 	f := &fitting{inferred: inferred, plain: true, seen: make(map[fit]bool)}
-	refers := false // true if propertyNames has a reference; its target may be any enum or const
-	eachSchema(all, func(s map[string]any) {
+	eachSchemaIn(all, nil, func(s, document map[string]any) {
 		f.all.addOwn(s)
 		f.plain = f.plain && isPlain(s)
-		eachSchema(s["propertyNames"], func(s map[string]any) {
-			refers = refers || slices.ContainsFunc(referenceRules, func(rule string) bool { return s[rule] != nil })
-		})
+		references.each(s["propertyNames"], document, f.all.addTexts)
 	})
-	if refers {
-		eachSchema(all, f.all.addTexts)
-	}
 	if err := f.check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
@@ -103,23 +98,21 @@ func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
 }
 
 // checkApplied returns an error if mcp-go cannot compile the schema of a tool. In that case, mcp-go
-// applies no rule of the schema, and reports nothing. So checkApplied adds a rule, and makes a call that
-// breaks it: if mcp-go does not refuse this call, it could not compile the schema. The name of the tool
-// matters, because mcp-go makes a URL of it.
+// applies no rule of the schema, and reports nothing. So checkApplied adds an argument that the schema
+// always refuses, and makes a call with it: if mcp-go does not refuse this call, it could not compile
+// the schema. The name of the tool matters, because mcp-go makes a URL of it.
 func checkApplied(tool string, schema json.RawMessage) error {
-	var root map[string]json.RawMessage
-	var required []string
+	const refused = "an argument that the schema refuses"
+	var root, properties map[string]json.RawMessage
 	if err := json.Unmarshal(schema, &root); err != nil {
 		return err
 	}
-	if text := root["required"]; text != nil {
-		if err := json.Unmarshal(text, &required); err != nil {
-			return errors.New("required is not a list of names")
-		}
+	if err := json.Unmarshal(root["properties"], &properties); err != nil {
+		return err
 	}
-	const missing = "a name that no argument has"
+	properties[refused] = json.RawMessage(`{"not":{}}`)
 	var err error
-	if root["required"], err = json.Marshal(append(required, missing)); err != nil {
+	if root["properties"], err = json.Marshal(properties); err != nil {
 		return err
 	}
 	text, err := json.Marshal(root)
@@ -136,7 +129,7 @@ func checkApplied(tool string, schema json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+string(name)+`,"arguments":{}}}`))
+	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+string(name)+`,"arguments":{"`+refused+`":1}}}`))
 	if !applied {
 		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references, and the name of the tool")
 	}
@@ -145,7 +138,7 @@ func checkApplied(tool string, schema json.RawMessage) error {
 
 // rootRules are the keywords that a schema may have at its root.
 var rootRules = []string{
-	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default",
+	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "example", "examples", "default", "deprecated", "readOnly", "writeOnly",
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
 }
 
@@ -182,7 +175,7 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	f.seen[pair] = true
 	if own := reflect.PointerTo(t); own.Implements(unmarshaler) || own.Implements(textUnmarshaler) {
 		if f.inferred && embedsReader(t) {
-			return fmt.Errorf("the Go type %s reads JSON by itself, because of a type that it embeds, and the schema made from it does not describe that: set an input schema", t)
+			return fmt.Errorf("the Go type %s reads JSON by itself, because of a type that it embeds, and the schema made from it does not describe that: give the embedded field a name, or write an input schema by hand", t)
 		}
 		return nil
 	}

@@ -372,6 +372,8 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			`"definitions":{"name":{"type":"string"}}}`,
 		"refers to the root":            `{"type":"object","properties":{"tenant":{"properties":{"v":{"$ref":"#"}}}}}`,
 		"$recursiveRef refers to ":      `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"tenant":{"$recursiveRef":"#"}}}`,
+		"cannot compile":                `{"type":"object","properties":{"tenant":{"enum":["mine"]}},"required":null}`,
+		"cannot compile the input":      `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"tenant":{"enum":["mine"]}},"required":[]}`,
 		"$schema inside":                `{"type":"object","properties":{"tenant":{"$schema":"http://json-schema.org/draft-07/schema#","$id":"https://example.com/a.json"}}}`,
 		`refers to "#/x-defs/name"`:     `{"type":"object","x-defs":{"name":{"type":"string"}},"properties":{"tenant":{"$ref":"#/x-defs/name"}}}`,
 		`refers to "common.json"`:       `{"$id":"https://example.com/a.json","type":"object","properties":{"tenant":{"$ref":"common.json"}}}`,
@@ -413,6 +415,8 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			`"$defs":{"x-name":{"type":"string"},"all":true,"T0":{"$id":"T0","items":{"$ref":"T0"}},"own":{"$id":"own.json","items":{"$ref":"#"}},"a/b":{"$anchor":"here"}},`+
 			`"properties":{"tenant":{"anyOf":[{"$ref":"#/$defs/x-name"},{"$ref":"#/$defs/all"},{"$ref":"T0"},{"$ref":"#here"},{"$ref":"#/$defs/a~1b"},{"$ref":"#/%24defs/all"},`+
 			`{"$ref":"https://example.com/a.json#/$defs/own"},{"$ref":"#/properties/tenant/anyOf/0"}],"example":{"$ref":"#"}}}}`))),
+		"an enum that is no list of names": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","deprecated":true,`+
+			`"$defs":{"colour":{"enum":["red"]}},"properties":{"tenant":{"type":"string"},"sort":{"enum":["Tenant"]},"w":{"propertyNames":{"$ref":"#/$defs/colour"}}}}`))),
 		"rules beside a reference": register[tenant](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+
 			`"properties":{"tenant":{"$ref":"#/$defs/name","enum":["mine"]}},"$defs":{"name":{"type":"string"}}}`))),
 		"annotations with members": register[structs](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","x-ui":{"widget":{"id":1}},`+
@@ -657,12 +661,12 @@ func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 func TestARawArgumentHasNoNameThatTheSchemaDenies(t *testing.T) {
 	for _, filter := range []string{
 		`{"properties":{"admin":false}}`, `{"not":{"required":["admin"]}}`, `{"propertyNames":{"not":{"enum":["admin"]}}}`,
-		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"propertyNames":{"not":{"$ref":"#/$defs/reserved"}}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
+		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"propertyNames":{"not":{"$ref":"#/$defs/reserved"}}}`, `{"propertyNames":{"$ref":"#/$defs/open"}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
 	} {
 		srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
 		p := mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
 		ran := false
-		schema := json.RawMessage(`{"type":"object","$defs":{"reserved":{"enum":["admin","owner"]}},"properties":{"filter":` + filter + `}}`)
+		schema := json.RawMessage(`{"type":"object","$defs":{"reserved":{"enum":["admin","owner"]},"open":{"not":{"$ref":"#/$defs/reserved"}}},"properties":{"filter":` + filter + `}}`)
 		mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", schema), func(context.Context, mcp.CallToolRequest, struct {
 			Filter json.RawMessage `json:"filter"`
 		}, *int) ([]string, *int, error) {
