@@ -36,18 +36,19 @@ func readReferences(root map[string]any) *references {
 	return r
 }
 
-// find returns what a reference in a document finds, or nil if there is nothing in the whole schema.
-func (r *references) find(document map[string]any, to string) any {
+// find returns what a reference in a document finds, and the document in which it is. It returns nil if
+// there is nothing in the whole schema.
+func (r *references) find(document map[string]any, to string) (found any, in map[string]any) {
 	if named := r.named[to]; named != nil {
-		return named
+		return named, document
 	}
 	if fragment, ok := strings.CutPrefix(to, r.id+"#"); ok && r.id != "" {
-		return followPointer(r.root, "#"+fragment)
+		return followPointer(r.root, "#"+fragment), r.root
 	}
 	if to == "" {
 		to = "#"
 	}
-	return followPointer(document, to)
+	return followPointer(document, to), document
 }
 
 // each is like eachSchema, but also visits the schemas that the references in the schema find. It visits
@@ -64,7 +65,7 @@ func (r *references) each(schema any, document map[string]any, visit func(map[st
 			visit(s)
 			for _, rule := range referenceRules {
 				if to, ok := s[rule].(string); ok {
-					walk(r.find(document, to), document)
+					walk(r.find(document, to))
 				}
 			}
 		})
@@ -89,7 +90,8 @@ func (r *references) check() error {
 			if !ok {
 				continue
 			}
-			switch target := r.find(document, to).(type) {
+			found, _ := r.find(document, to)
+			switch target := found.(type) {
 			case bool: // the schema true or false
 			case map[string]any:
 				if address(target) == address(r.root) {

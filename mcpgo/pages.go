@@ -55,8 +55,8 @@ type PageOptions = adapter.PageOptions
 // does. AddPagedTool panics if the tool cannot be registered. Some reasons are:
 //   - The tool has an output schema.
 //   - The tool can run as a task.
-//   - Two arguments have the same name, or names that differ only in case. The cursor counts as
-//     an argument.
+//   - An argument has the name of the cursor, or two names of arguments and the cursor differ only
+//     in case.
 //   - A name in the schema differs only in case from the name of a field for the same object. If
 //     the schema has rules such as $ref or allOf, every name in the schema is compared with every
 //     field.

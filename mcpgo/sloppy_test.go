@@ -661,12 +661,14 @@ func TestMiddlewareThatDropsItsContextIsNamed(t *testing.T) {
 func TestARawArgumentHasNoNameThatTheSchemaDenies(t *testing.T) {
 	for _, filter := range []string{
 		`{"properties":{"admin":false}}`, `{"not":{"required":["admin"]}}`, `{"propertyNames":{"not":{"enum":["admin"]}}}`,
-		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"propertyNames":{"not":{"$ref":"#/$defs/reserved"}}}`, `{"propertyNames":{"$ref":"#/$defs/open"}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
+		`{"propertyNames":{"not":{"const":"admin"}}}`, `{"propertyNames":{"not":{"$ref":"#/$defs/reserved"}}}`, `{"propertyNames":{"$ref":"#/$defs/open"}}`,
+		`{"$id":"https://example.com/filter","propertyNames":{"not":{"$ref":"https://example.com/root#/$defs/closed"}}}`, `{"not":{"enum":[{"admin":true}]}}`, `{"not":{"const":{"admin":true}}}`,
 	} {
 		srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
 		p := mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
 		ran := false
-		schema := json.RawMessage(`{"type":"object","$defs":{"reserved":{"enum":["admin","owner"]},"open":{"not":{"$ref":"#/$defs/reserved"}}},"properties":{"filter":` + filter + `}}`)
+		schema := json.RawMessage(`{"$id":"https://example.com/root","type":"object",` +
+			`"$defs":{"reserved":{"enum":["admin","owner"]},"closed":{"$ref":"#/$defs/reserved"},"open":{"not":{"$ref":"#/$defs/reserved"}}},"properties":{"filter":` + filter + `}}`)
 		mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", schema), func(context.Context, mcp.CallToolRequest, struct {
 			Filter json.RawMessage `json:"filter"`
 		}, *int) ([]string, *int, error) {
