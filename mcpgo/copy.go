@@ -28,42 +28,42 @@ type copier struct {
 // maxDepth is how deeply a value may nest. encoding/json decodes nothing that nests more deeply.
 const maxDepth = 10_000
 
+// enter begins a level of nesting. It returns false if there must be no further level.
+func (c *copier) enter() bool {
+	c.depth++
+	c.failed = c.failed || c.depth > maxDepth
+	return !c.failed
+}
+
+func (c *copier) leave() { c.depth-- }
+
 func (c *copier) copy(value any) any {
-	if c.depth++; c.depth > maxDepth {
-		c.failed = true
+	defer c.leave()
+	if !c.enter() {
+		return value
 	}
-	defer func() { c.depth-- }()
-	switch v := value.(type) { // most values have one of these types
+	switch v := value.(type) { // most values have one of these types, which need no reflection
 	case nil, string, bool, float64:
 		return v
 	case map[string]any:
-		v = maps.Clone(v)
-		for name, member := range v {
-			if c.failed {
-				break
-			}
-			v[name] = c.copy(member)
+		own := maps.Clone(v)
+		for name := range v {
+			own[name] = c.copy(v[name])
 		}
-		return v
+		return own
 	case []any:
-		v = slices.Clone(v)
-		for i, item := range v {
-			if c.failed {
-				break
-			}
-			v[i] = c.copy(item)
+		own := slices.Clone(v)
+		for i := range v {
+			own[i] = c.copy(v[i])
 		}
-		return v
+		return own
 	}
 	return c.copyOf(reflect.ValueOf(value)).Interface()
 }
 
 func (c *copier) copyOf(v reflect.Value) reflect.Value {
-	if c.depth++; c.depth > maxDepth {
-		c.failed = true
-	}
-	defer func() { c.depth-- }()
-	if c.failed || !isCopied(v.Type()) {
+	defer c.leave()
+	if !c.enter() || !isCopied(v.Type()) {
 		return v
 	}
 	own := reflect.New(v.Type()).Elem()
@@ -79,25 +79,23 @@ func (c *copier) copyOf(v reflect.Value) reflect.Value {
 			own.Elem().Set(c.copyOf(v.Elem()))
 		}
 	case reflect.Map:
-		if v.IsNil() {
-			break
-		}
-		own.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-		for member := v.MapRange(); member.Next() && !c.failed; {
-			own.SetMapIndex(member.Key(), c.copyOf(member.Value()))
+		if !v.IsNil() {
+			own.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+			for member := v.MapRange(); member.Next(); {
+				own.SetMapIndex(member.Key(), c.copyOf(member.Value()))
+			}
 		}
 	case reflect.Slice:
-		if v.IsNil() {
-			break
+		if !v.IsNil() {
+			own.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			reflect.Copy(own, v)
+			c.copyItems(own)
 		}
-		own.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		reflect.Copy(own, v)
-		c.copyItems(own)
 	case reflect.Array:
 		c.copyItems(own)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if field := own.Field(i); field.CanSet() && !c.failed {
+			if field := own.Field(i); field.CanSet() {
 				field.Set(c.copyOf(field))
 			}
 		}
@@ -109,7 +107,7 @@ func (c *copier) copyOf(v reflect.Value) reflect.Value {
 func (c *copier) copyItems(items reflect.Value) {
 	switch items.Type().Elem().Kind() {
 	case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array, reflect.Struct:
-		for i := 0; i < items.Len() && !c.failed; i++ {
+		for i := range items.Len() {
 			items.Index(i).Set(c.copyOf(items.Index(i)))
 		}
 	}

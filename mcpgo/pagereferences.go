@@ -145,6 +145,4 @@ func followPointer(document map[string]any, reference string) any {
 }
 
 // besideRef are the keywords that lose nothing beside a $ref.
-var besideRef = []string{
-	"$ref", "$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "example", "examples", "default", "deprecated", "readOnly", "writeOnly",
-}
+var besideRef = slices.Concat(annotations, []string{"$ref", "$defs", "definitions"})

@@ -122,9 +122,13 @@ var plainRules = []string{"$defs", "definitions", "properties", "additionalPrope
 var memberRules = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas", "dependencies"}
 
 // valueRules are rules that contain no schemas.
-var valueRules = []string{
-	"$schema", "$id", "$comment", "title", "description", "example", "examples", "default", "deprecated", "readOnly", "writeOnly",
+var valueRules = slices.Concat(annotations, []string{
 	"type", "enum", "const", "format", "required", "dependentRequired", "minProperties", "maxProperties",
 	"minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+})
+
+// annotations are keywords that refuse no value.
+var annotations = []string{
+	"$schema", "$id", "$comment", "title", "description", "example", "examples", "default", "deprecated", "readOnly", "writeOnly",
 }

@@ -137,10 +137,7 @@ func checkApplied(tool string, schema json.RawMessage) error {
 }
 
 // rootRules are the keywords that a schema may have at its root.
-var rootRules = []string{
-	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "example", "examples", "default", "deprecated", "readOnly", "writeOnly",
-	"type", "properties", "required", "dependentRequired", "additionalProperties",
-}
+var rootRules = slices.Concat(annotations, []string{"$defs", "definitions", "type", "properties", "required", "dependentRequired", "additionalProperties"})
 
 // fitting checks that a Go type can hold the arguments that a schema lists. If the type
 // would lose an argument, the tool cannot be registered.

@@ -35,7 +35,7 @@ var explains = map[string]bool{"cause": true, "why": true}
 
 // These functions make their result from one argument. A key is the name of a function, with its
 // package. The value in the map is the index of the argument.
-var passed = map[string]int{
+var textArgument = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
@@ -407,7 +407,7 @@ func (c *code) arguments(f *function, index int) {
 // This method finds the texts of one result of a call. The index says which result.
 func (c *code) called(call *ast.CallExpr, index int, f *function) {
 	name := qualified(call.Fun)
-	if at, ok := passed[name]; ok {
+	if at, ok := textArgument[name]; ok {
 		c.trace(call.Args[at], f)
 		if format, _ := literal(call.Args[at]); strings.Contains(format, "%w") {
 			for _, arg := range call.Args[at+1:] {
