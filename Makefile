@@ -13,7 +13,7 @@ fuzz: ## five minutes for every fuzz target
 	FUZZTIME=5m .ci/run
 
 mutate: ## 10,000 mutated requests for every example server, with the race detector
-	MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking ./examples/pages
+	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking ./examples/pages
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./e2e/rules
@@ -36,7 +36,7 @@ proof: ## the page that compares the demo's server without and with protection
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update
 
-VERSION = v$(shell sed -n 's/^const releaseVersion = "\(.*\)"$$/\1/p' cmd/mcpseal/version.go)
+VERSION = v$(shell sed -n 's/^const releaseVersion = "\(.*\)"$$/\1/p' cmd/tripseal/version.go)
 
 release: ## try the release as a user would, and write its binaries to dist; publishes nothing
 	scripts/release $(VERSION)

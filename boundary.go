@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"crypto/rand"
@@ -60,7 +60,7 @@ func New(config Config) (*Boundary, error) {
 			if i > 0 {
 				where = "its Waive in Config.AlsoOpen"
 			}
-			return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
+			return nil, fmt.Errorf("tripseal: tokens of the format %q cannot carry %s; use the native format, "+
 				"or waive what is missing by naming it in %s", format.name(), missing, where)
 		}
 		if format.plain != nil {
@@ -88,7 +88,7 @@ func (b *Boundary) outlast() (err error) {
 		err = fail.Cause
 	}
 	if err != nil {
-		return fmt.Errorf("mcpseal: Config.Keys: %w", err)
+		return fmt.Errorf("tripseal: Config.Keys: %w", err)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (b *Boundary) outlast() (err error) {
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
-		return nil, errors.New("mcpseal: the key source has no ring: give it a first ring before you use it")
+		return nil, errors.New("tripseal: the key source has no ring: give it a first ring before you use it")
 	}
 	return ring, nil
 }

@@ -1,9 +1,9 @@
-package mcpseal
+package tripseal
 
 import (
 	"strings"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Claims is what a token asserts. [Binding] is what the token is bound to. Times are Unix

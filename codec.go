@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -50,8 +50,8 @@ var purposeDetails = [purposes]struct {
 	keyInfo string // the "info" parameter of HKDF, which derives the AES key
 	mark    byte   // the payload's first byte
 }{
-	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},
-	PurposeCursor: {"mc1.", "mcpseal/1 cursor aes-256-gcm", 'C'},
+	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm", 'S'},
+	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm", 'C'},
 }
 
 func (p Purpose) valid() bool { return p < purposes }

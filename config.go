@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Config is the policy of a boundary. Pass it to [New], which copies it. Set Keys and Audience, and
@@ -128,10 +128,10 @@ const (
 	maxSize     = 16 << 20
 )
 
-var errNoKeys = errors.New(`mcpseal: Config.Keys is missing; choose one of
+var errNoKeys = errors.New(`tripseal: Config.Keys is missing; choose one of
 	Keys: source               keys that all replicas share: keys.OpenFile(path, nil), keys.Environment()
-	Keys: mcpseal.Ephemeral()  a random key that dies with this process
-	Format: …                  a codec of your own: mcpseal.RecordFormat(prefix, codec)`)
+	Keys: tripseal.Ephemeral()  a random key that dies with this process
+	Format: …                  a codec of your own: tripseal.RecordFormat(prefix, codec)`)
 
 // withDefaults returns the config with its defaults filled in, or an error that says
 // what is wrong with it.
@@ -140,23 +140,23 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errNoKeys
 	}
 	if c.Keys != nil && c.Format != nil {
-		return c, errors.New("mcpseal: Config has both Keys and Format; set only Format, " +
+		return c, errors.New("tripseal: Config has both Keys and Format; set only Format, " +
 			"and add NativeFormat(keys) to AlsoOpen if native tokens must open too")
 	}
 	ring, _ := c.Keys.(*Ring)
 	ephemeral := ring != nil && ring.keys != nil && ring.keys.ephemeral
 	if c.Audience == "" && !ephemeral {
-		return c, errors.New("mcpseal: Config.Audience is missing; name this service, for example by its host name, " +
+		return c, errors.New("tripseal: Config.Audience is missing; name this service, for example by its host name, " +
 			"so that another service with the same keys cannot open its tokens")
 	}
 	if len(c.Audience) > maxAudience {
-		return c, fmt.Errorf("mcpseal: Config.Audience has %d bytes, more than %d", len(c.Audience), maxAudience)
+		return c, fmt.Errorf("tripseal: Config.Audience has %d bytes, more than %d", len(c.Audience), maxAudience)
 	}
 	if c.Replay == nil && c.ReplayTools != nil {
-		return c, errors.New("mcpseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
+		return c, errors.New("tripseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
 	}
 	if c.AskAgain > AskAgainAlways {
-		return c, fmt.Errorf("mcpseal: Config.AskAgain is %d; choose AskAgainIfExpired or AskAgainAlways", c.AskAgain)
+		return c, fmt.Errorf("tripseal: Config.AskAgain is %d; choose AskAgainIfExpired or AskAgainAlways", c.AskAgain)
 	}
 	orDefault(&c.TTL, defaultTTL)
 	orDefault(&c.MaxFlow, defaultMaxFlow)
@@ -204,7 +204,7 @@ func between[T int | time.Duration](name string, value, low, high T) error {
 	if d, ok := any(value).(time.Duration); ok && 0 < d && d < time.Millisecond {
 		hint = fmt.Sprintf("; was %d*time.Second meant?", d)
 	}
-	return fmt.Errorf("mcpseal: Config.%s is %v, not between %v and %v%s", name, value, low, high, hint)
+	return fmt.Errorf("tripseal: Config.%s is %v, not between %v and %v%s", name, value, low, high, hint)
 }
 
 func orNoLimit(value time.Duration, err error) error {
@@ -218,7 +218,7 @@ func orNoLimit(value time.Duration, err error) error {
 func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return fmt.Errorf("mcpseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop", prefix)
+		return fmt.Errorf("tripseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop", prefix)
 	}
 	return nil
 }

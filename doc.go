@@ -1,4 +1,4 @@
-// Package mcpseal protects the requestState of MCP servers (protocol revision
+// Package tripseal protects the requestState of MCP servers (protocol revision
 // 2026-07-28, multi round-trip requests).
 //
 // Most servers need another package: gosdk protects a server of the official Go SDK with
@@ -15,11 +15,11 @@
 // and service that it was sealed for. Otherwise the client gets an error, which is always
 // the same, and the operator gets a [Reason].
 //
-//	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com"})
+//	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "deploy.example.com"})
 //	…
 //	round, err := boundary.Open(ctx, request, token) // "" on the first round
 //	…
-//	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
+//	token, err := boundary.Seal(ctx, &round, &state, tripseal.Question{Key: "confirm", Kind: tripseal.KindForm})
 //
 // This package imports only the standard library and keeps nothing between two
 // rounds.
@@ -28,4 +28,4 @@
 // [Ephemeral] for a single process. The parts that can be replaced are small interfaces,
 // each with a suite in the sealtest package: [Codec] for your own cryptography, [Format]
 // for tokens that are not native, [ReplayStore] for tokens that work only once.
-package mcpseal
+package tripseal

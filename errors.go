@@ -1,17 +1,17 @@
-package mcpseal
+package tripseal
 
 import (
 	"encoding/json"
 	"errors"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // ErrRejected matches the error of every rejected token: use errors.Is(err, ErrRejected)
 // if you do not need the reason.
-var ErrRejected = errors.New("mcpseal: token rejected")
+var ErrRejected = errors.New("tripseal: token rejected")
 
 // RejectError means that [Boundary.Open] did not accept a token. Its text is the same
 // for every reason, so a client may see it. Use errors.As to get a RejectError if your
@@ -44,7 +44,7 @@ type SealError struct {
 
 // Error returns a text with the reason. It is for the log; send the client what [Wire]
 // returns.
-func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
+func (e *SealError) Error() string { return "tripseal: state not sealed: " + string(e.Reason) }
 
 // Cause returns an error that explains the reason, or nil if there is no explanation: see
 // [RejectError.Cause].
@@ -59,7 +59,7 @@ type ParamsError struct {
 }
 
 // Error says what is wrong with the arguments, for the log. It quotes nothing from them.
-func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
+func (e *ParamsError) Error() string { return "tripseal: " + e.problem.Error() }
 
 // WireError is a JSON-RPC error that says no more than a client may know. It implements
 // error, so a handler can return it. An adapter converts it into the error type of its

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"log"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // keyService encrypts with a key that never leaves the service. It does not decrypt a ciphertext
@@ -37,11 +37,11 @@ func (c serviceCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, er
 func (c serviceCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // each token has only one valid spelling
-		return nil, mcpseal.ReasonMalformed
+		return nil, tripseal.ReasonMalformed
 	}
 	payload, err := c.service.Decrypt(ctx, sealed)
 	if errors.Is(err, errNotGenuine) {
-		return nil, mcpseal.ReasonForged
+		return nil, tripseal.ReasonForged
 	}
 	if err != nil {
 		return nil, err // the service failed: the operator sees codec_failed
@@ -82,15 +82,15 @@ func ExampleCodec() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Format:   mcpseal.RecordFormat("kms1.", serviceCodec{service}),
+	boundary, err := tripseal.New(tripseal.Config{
+		Format:   tripseal.RecordFormat("kms1.", serviceCodec{service}),
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
 	round, err := boundary.Open(ctx, request, "")
 	if err != nil {
 		log.Fatal(err)

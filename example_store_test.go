@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // folderStore remembers each used token as a file in a folder that all processes of one
@@ -21,7 +21,7 @@ import (
 // crash.
 type folderStore struct{ path string }
 
-func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+func (s folderStore) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err // nothing was recorded
 	}
@@ -48,15 +48,15 @@ func ExampleReplayStore() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
 		Replay: folderStore{folder},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "pay", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "pay", Principal: tripseal.User("alice")}
 	round, err := boundary.Open(ctx, request, "")
 	if err != nil {
 		log.Fatal(err)
@@ -71,5 +71,5 @@ func ExampleReplayStore() {
 	fmt.Println("twice:", err)
 	// Output:
 	// once:  <nil>
-	// twice: mcpseal: token rejected
+	// twice: tripseal: token rejected
 }

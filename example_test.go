@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 func Example() {
 	ctx := context.Background()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	request := tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
 
 	round, _ := boundary.Open(ctx, request, "") // round 1: no token yet
 	state := "step=1"
@@ -37,23 +37,23 @@ func Example() {
 	// Output:
 	// step=1 true
 	// <nil>
-	// mcpseal: token rejected
+	// tripseal: token rejected
 }
 
 // All replicas of a service share the keys of its ring. The first key seals, and every key
 // opens. To load keys from a file or the environment, use the package keys.
 func ExampleNewRing() {
-	secret := mcpseal.GenerateKey().Reveal() // keep it where only the service can read it
+	secret := tripseal.GenerateKey().Reveal() // keep it where only the service can read it
 
-	key, err := mcpseal.ParseKey(secret)
+	key, err := tripseal.ParseKey(secret)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ring, err := mcpseal.NewRing(key)
+	ring, err := tripseal.NewRing(key)
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "deploy.example.com"})
 	fmt.Println(boundary != nil, err)
 	// Output: true <nil>
 }
@@ -61,13 +61,13 @@ func ExampleNewRing() {
 // An adapter turns an error into what the client may see.
 func ExampleWire() {
 	ctx := context.Background()
-	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
-	_, err := boundary.Open(ctx, mcpseal.Request{Method: "tools/call", Target: "deploy"}, "step=1")
+	boundary, _ := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	_, err := boundary.Open(ctx, tripseal.Request{Method: "tools/call", Target: "deploy"}, "step=1")
 
-	wire := mcpseal.Wire(err)
+	wire := tripseal.Wire(err)
 	fmt.Println(wire.Code, wire.Message, string(wire.Data))
 
-	var rejected *mcpseal.RejectError // for the operator
+	var rejected *tripseal.RejectError // for the operator
 	if errors.As(err, &rejected) {
 		fmt.Println(rejected.Reason)
 	}
@@ -79,15 +79,15 @@ func ExampleWire() {
 // A round accepts only answers to questions that the previous round asked.
 func ExampleRound_Accepts() {
 	ctx := context.Background()
-	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	boundary, _ := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	request := tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, _ := boundary.Open(ctx, request, "")
-	token, _ := boundary.Seal(ctx, &round, nil, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
+	token, _ := boundary.Seal(ctx, &round, nil, tripseal.Question{Key: "confirm", Kind: tripseal.KindForm})
 
 	round, _ = boundary.Open(ctx, request, token)
-	fmt.Println("a form for confirm:", round.Accepts("confirm", mcpseal.KindForm))
-	fmt.Println("a sample for confirm:", round.Accepts("confirm", mcpseal.KindSampling))
-	fmt.Println("a form for region:", round.Accepts("region", mcpseal.KindForm))
+	fmt.Println("a form for confirm:", round.Accepts("confirm", tripseal.KindForm))
+	fmt.Println("a sample for confirm:", round.Accepts("confirm", tripseal.KindSampling))
+	fmt.Println("a form for region:", round.Accepts("region", tripseal.KindForm))
 	// Output:
 	// a form for confirm: true
 	// a sample for confirm: false
@@ -97,16 +97,16 @@ func ExampleRound_Accepts() {
 // An observer counts events. It uses only fields that are safe as labels of a metric.
 func ExampleEvent() {
 	counts := make(map[string]int) // stands for a metric with labels; a server must guard such a map with a lock
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
-		Observer: func(_ context.Context, e mcpseal.Event) {
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+		Observer: func(_ context.Context, e tripseal.Event) {
 			counts[fmt.Sprintf("op=%s reason=%s method=%s target=%s", e.Op, e.Reason, e.Method, e.Target)]++
 		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "made-up-by-the-client"}, "garbage")
+	boundary.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: "made-up-by-the-client"}, "garbage")
 	for labels, n := range counts {
 		fmt.Println(labels, n)
 	}
@@ -116,11 +116,11 @@ func ExampleEvent() {
 // An observer counts rejections for each reason, without a library for metrics. The page
 // /debug/vars shows the counters. Package otelseal does the same for OpenTelemetry.
 func ExampleConfig_observer() {
-	rejected := expvar.NewMap("mcpseal_rejected") // safe for concurrent use, as an observer must be
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
-		Observer: func(_ context.Context, e mcpseal.Event) {
-			if e.Op == mcpseal.OpOpen && e.Reason != "" {
+	rejected := expvar.NewMap("tripseal_rejected") // safe for concurrent use, as an observer must be
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+		Observer: func(_ context.Context, e tripseal.Event) {
+			if e.Op == tripseal.OpOpen && e.Reason != "" {
 				rejected.Add(string(e.Reason), 1)
 			}
 		},
@@ -129,7 +129,7 @@ func ExampleConfig_observer() {
 		log.Fatal(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
 	round, err := boundary.Open(ctx, request, "")
 	if err != nil {
 		log.Fatal(err)
@@ -139,7 +139,7 @@ func ExampleConfig_observer() {
 		log.Fatal(err)
 	}
 	boundary.Open(ctx, request, "made up")
-	request.Principal = mcpseal.User("bob")
+	request.Principal = tripseal.User("bob")
 	boundary.Open(ctx, request, token)
 	fmt.Println(rejected)
 	// Output: {"malformed": 1, "user": 1}
@@ -148,15 +148,15 @@ func ExampleConfig_observer() {
 // If the user took too long to confirm, the handler asks again. For every other rejection, Open
 // returns an error.
 func ExampleAskAgain() {
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
 		TTL:      time.Millisecond,
-		AskAgain: mcpseal.AskAgainIfExpired,
+		AskAgain: tripseal.AskAgainIfExpired,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
 	round, _ := boundary.Open(ctx, request, "")
 	token, err := boundary.Seal(ctx, &round, nil)
 	if err != nil {
@@ -169,5 +169,5 @@ func ExampleAskAgain() {
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// mcpseal: token rejected
+	// tripseal: token rejected
 }

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ type Format interface {
 	// digits, then a full stop. A boundary chooses the format of a token by the token's
 	// prefix, and never tries a second format. One format of a boundary, such as that of an
 	// existing service, may have the prefix "". It gets the tokens that begin neither with
-	// the prefix of another format nor with a prefix of mcpseal's own tokens. It must not
+	// the prefix of another format nor with a prefix of tripseal's own tokens. It must not
 	// seal a token that begins with one of those prefixes.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
@@ -107,7 +107,7 @@ func (f *acceptedFormat) missing(demanded ClaimSet) ClaimSet {
 // token belongs to one format at most.
 func (b *Boundary) addFormat(a Accepted) error {
 	if a.Format == nil {
-		return fmt.Errorf("mcpseal: format %d of Config.AlsoOpen is nil", len(b.formats))
+		return fmt.Errorf("tripseal: format %d of Config.AlsoOpen is nil", len(b.formats))
 	}
 	var f acceptedFormat
 	fail := guard(func() error {
@@ -119,7 +119,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		return nil
 	}, ReasonCodecFailed)
 	if fail != nil {
-		return fmt.Errorf("mcpseal: a format of type %T cannot be used: %w", a.Format, fail.Cause)
+		return fmt.Errorf("tripseal: a format of type %T cannot be used: %w", a.Format, fail.Cause)
 	}
 	record, isRecord := a.Format.(*recordFormat)
 	if f.prefix != "" || isRecord {
@@ -138,19 +138,19 @@ func (b *Boundary) addFormat(a Accepted) error {
 		switch {
 		case f.prefix != other.prefix:
 		case f.prefix == "":
-			return errors.New("mcpseal: two formats without a prefix: a token would belong to both")
+			return errors.New("tripseal: two formats without a prefix: a token would belong to both")
 		default:
-			return fmt.Errorf("mcpseal: two formats with the prefix %q: a token would belong to both", f.prefix)
+			return fmt.Errorf("tripseal: two formats with the prefix %q: a token would belong to both", f.prefix)
 		}
 	}
 	if idle := f.waives & f.carries; idle != 0 {
-		return fmt.Errorf("mcpseal: the format %q carries %s, which cannot be waived", f.name(), idle)
+		return fmt.Errorf("tripseal: the format %q carries %s, which cannot be waived", f.name(), idle)
 	}
 	if unknown := a.Waive &^ allClaims; unknown != 0 {
-		return fmt.Errorf("mcpseal: the waiver for the format %q names an unknown claim", f.name())
+		return fmt.Errorf("tripseal: the waiver for the format %q names an unknown claim", f.name())
 	}
 	if f.waives != 0 {
-		b.log(slog.LevelWarn, "mcpseal: claims are waived", slog.String("format", f.name()), slog.String("claims", f.waives.String()))
+		b.log(slog.LevelWarn, "tripseal: claims are waived", slog.String("format", f.name()), slog.String("claims", f.waives.String()))
 	}
 	b.formats = append(b.formats, f)
 	return nil
@@ -160,21 +160,21 @@ func (b *Boundary) addFormat(a Accepted) error {
 // beside it, or whose tools need single use. If it accepts the format, it logs a warning.
 func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	if f.carries != 0 {
-		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
+		return fmt.Errorf("tripseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
 	}
 	if !slices.ContainsFunc(b.formats, func(other acceptedFormat) bool { return other.plain == nil }) {
-		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, and no other format is accepted; "+
+		return fmt.Errorf("tripseal: tokens of the format %q are not sealed, and no other format is accepted; "+
 			"add NativeFormat(keys) to Config.AlsoOpen, so that the next roll-out can seal", f.name())
 	}
 	tools := make([]string, 0, len(f.plain.tools))
 	for _, tool := range f.plain.tools {
 		tools = append(tools, PlainText(tool))
 		if b.singleUse(&Binding{Method: methodTool, Target: tool}) {
-			return fmt.Errorf("mcpseal: the format %q does not seal the states of the tool %.40q, so they cannot work only once; "+
+			return fmt.Errorf("tripseal: the format %q does not seal the states of the tool %.40q, so they cannot work only once; "+
 				"drop the format, or name only other tools in Config.ReplayTools", f.name(), tool)
 		}
 	}
-	b.log(slog.LevelWarn, "mcpseal: states are not protected: anybody can read, write and repeat them, and all answers reach the handler",
+	b.log(slog.LevelWarn, "tripseal: states are not protected: anybody can read, write and repeat them, and all answers reach the handler",
 		slog.String("format", f.name()), slog.Bool("sealing", f == &b.formats[0]),
 		slog.Any("tools", tools), slog.Time("until", f.plain.until))
 	return nil
@@ -186,31 +186,31 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	ring := f.ring
 	if ring == nil {
 		if f.codec == nil {
-			return nil, fmt.Errorf("mcpseal: the codec of the format %q is nil", f.prefix)
+			return nil, fmt.Errorf("tripseal: the codec of the format %q is nil", f.prefix)
 		}
 		if f.prefix == PurposeState.Prefix() || f.prefix == PurposeCursor.Prefix() {
-			return nil, fmt.Errorf("mcpseal: the format prefix %q is taken by the native tokens; choose another", f.prefix)
+			return nil, fmt.Errorf("tripseal: the format prefix %q is taken by the native tokens; choose another", f.prefix)
 		}
 		return f, nil
 	}
 	// A RingCodec authenticates the native prefix in every token, so it works with no other
 	// prefix.
 	if ring.purpose != PurposeState || f.prefix != PurposeState.Prefix() {
-		return nil, fmt.Errorf("mcpseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
+		return nil, fmt.Errorf("tripseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
 	}
 	current, err := currentRing(ring.keys)
 	if err != nil {
 		return nil, err
 	}
 	if current.keys.ephemeral {
-		b.log(slog.LevelInfo, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
+		b.log(slog.LevelInfo, "tripseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
 	}
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
 // formatOf returns the only format that a token can belong to, or nil if there is none. If the
 // token begins with the prefix of a format, it belongs to that format. Otherwise it belongs to the
-// format without a prefix, unless it begins with one of mcpseal's own prefixes.
+// format without a prefix, unless it begins with one of tripseal's own prefixes.
 func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
 		if f := &b.formats[i]; f.prefix == "" {

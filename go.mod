@@ -1,3 +1,3 @@
-module github.com/mcpseal/mcpseal
+module github.com/tripseal/tripseal
 
 go 1.25.0

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"go/parser"
@@ -29,7 +29,7 @@ func TestTheCoreImportsOnlyTheStandardLibrary(t *testing.T) {
 			for _, spec := range parsed.Imports {
 				path, _ := strconv.Unquote(spec.Path.Value)
 				first, _, _ := strings.Cut(path, "/")
-				own := strings.HasPrefix(path, "github.com/mcpseal/mcpseal")
+				own := strings.HasPrefix(path, "github.com/tripseal/tripseal")
 				if strings.Contains(first, ".") && !own {
 					t.Errorf("%s imports %s", file, path)
 				}

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/b64u"
 )
 
 const (
 	minSecret = 32
 	maxSecret = 1024
 
-	infoKeyID = "mcpseal/1 key id"
+	infoKeyID = "tripseal/1 key id"
 )
 
 // Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does. The
@@ -59,14 +59,14 @@ func GenerateKey() Key {
 	rand.Read(secret) // never fails
 	key, err := newKey(secret)
 	if err != nil {
-		panic("mcpseal: a random secret was refused: " + err.Error())
+		panic("tripseal: a random secret was refused: " + err.Error())
 	}
 	return key
 }
 
 // NewKey makes a key from 32 random bytes, for example from a secret manager. The
 // bytes are copied. The id of the key is the first 4 bytes of HKDF-SHA-256 with the info
-// "mcpseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
+// "tripseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
 //
 // NewKey refuses a secret that is not 32 bytes long. More bytes do not make a stronger key:
 // usually they are two keys, a key with a line end, or the wrong secret. NewKey also refuses
@@ -74,13 +74,13 @@ func GenerateKey() Key {
 // guessed, or a key in hex or base64, which keys.FromText decodes.
 func NewKey(secret []byte) (Key, error) {
 	if problem := weakness(secret); problem != "" {
-		return Key{}, errors.New("mcpseal: " + problem + "; " + howToMakeASecret)
+		return Key{}, errors.New("tripseal: " + problem + "; " + howToMakeASecret)
 	}
 	return newKey(secret)
 }
 
 const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -hex 32, " +
-	"openssl rand -base64 32 or mcpseal.GenerateKey"
+	"openssl rand -base64 32 or tripseal.GenerateKey"
 
 // leastVariety is the minimum number of different byte values in a secret. 32 random
 // bytes have about 30 different values; less than one in 10¹⁴ random secrets has
@@ -119,7 +119,7 @@ func isText(b []byte) bool {
 func textInsteadOfBytes(text []byte) string {
 	word := string(bytes.TrimSpace(text))
 	if strings.HasPrefix(word, keyTextPrefix) {
-		return "this is the text of a key, not its bytes; use mcpseal.ParseKey"
+		return "this is the text of a key, not its bytes; use tripseal.ParseKey"
 	}
 	if raw, err := hex.DecodeString(word); err == nil && len(raw) == minSecret {
 		return "this is the hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"
@@ -138,15 +138,15 @@ func textInsteadOfBytes(text []byte) string {
 // calls it with more than minSecret bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
-		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
+		return Key{}, fmt.Errorf("tripseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
 	}
 	if allAlike(secret) {
-		return Key{}, errors.New("mcpseal: a secret whose bytes are all the same: was it ever filled? " + howToMakeAKey)
+		return Key{}, errors.New("tripseal: a secret whose bytes are all the same: was it ever filled? " + howToMakeAKey)
 	}
 	secret = bytes.Clone(secret)
 	derived, err := hkdf.Key(sha256.New, secret, nil, infoKeyID, len(KeyID{}))
 	if err != nil {
-		return Key{}, errors.New("mcpseal: cannot derive the key id")
+		return Key{}, errors.New("tripseal: cannot derive the key id")
 	}
 	return Key{&keyMaterial{KeyID(derived), &secret}}, nil
 }
@@ -174,11 +174,11 @@ func (k Key) ID() KeyID {
 }
 
 const (
-	keyTextPrefix    = "mcpseal_key1_"
-	keyChecksumLabel = "mcpseal/1 key checksum"
+	keyTextPrefix    = "tripseal_key1_"
+	keyChecksumLabel = "tripseal/1 key checksum"
 	keyChecksumSize  = 4
 
-	howToMakeAKey = "make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal()"
+	howToMakeAKey = "make a key with tripseal keys new --print, or tripseal.GenerateKey().Reveal()"
 )
 
 var (
@@ -209,7 +209,7 @@ func ParseKey(text string) (Key, error) {
 }
 
 func notAKey(why string) error {
-	return errors.New("mcpseal: not the text of a key: " + why + "; check that it was copied whole, or " + howToMakeAKey)
+	return errors.New("tripseal: not the text of a key: " + why + "; check that it was copied whole, or " + howToMakeAKey)
 }
 
 // Reveal returns the secret as one word of text, for a file or an environment
@@ -238,9 +238,9 @@ func keyChecksum(secret []byte) []byte {
 // is safe.
 func (k Key) String() string {
 	if k.material == nil {
-		return "mcpseal.Key(none)"
+		return "tripseal.Key(none)"
 	}
-	return "mcpseal.Key(" + k.material.id.String() + ")"
+	return "tripseal.Key(" + k.material.id.String() + ")"
 }
 
 // GoString returns what String returns, so that %#v shows no secret either.
@@ -259,9 +259,9 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // secret, so that printing a ring is safe.
 func (r Ring) String() string {
 	if r.keys == nil {
-		return "mcpseal.Ring(empty)"
+		return "tripseal.Ring(empty)"
 	}
-	return "mcpseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
+	return "tripseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
 }
 
 // GoString returns what String returns, so that %#v shows no secret either.

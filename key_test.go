@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // secretBytes returns a secret of n bytes. It contains a word that a test can search for, and control
@@ -25,24 +25,24 @@ func secretBytes(n int) []byte {
 
 // keyText is the text of a secret as docs/token.md defines it.
 func keyText(secret []byte) string {
-	sum := sha256.Sum256(append([]byte("mcpseal/1 key checksum"), secret...))
-	return "mcpseal_key1_" + base64.RawURLEncoding.EncodeToString(append(bytes.Clone(secret), sum[:4]...))
+	sum := sha256.Sum256(append([]byte("tripseal/1 key checksum"), secret...))
+	return "tripseal_key1_" + base64.RawURLEncoding.EncodeToString(append(bytes.Clone(secret), sum[:4]...))
 }
 
 func TestKeyTextRoundTrip(t *testing.T) {
 	for _, size := range []int{32, 33, 34, 35, 64, 1023, 1024} {
 		text := keyText(secretBytes(size))
-		key, err := mcpseal.ParseKey(text)
+		key, err := tripseal.ParseKey(text)
 		if err != nil || key.Reveal() != text {
 			t.Errorf("%d bytes: %v, %v", size, key, err)
 		}
 	}
 	for _, size := range []int{31, 1025} {
-		if _, err := mcpseal.ParseKey(keyText(secretBytes(size))); err == nil {
+		if _, err := tripseal.ParseKey(keyText(secretBytes(size))); err == nil {
 			t.Errorf("the text of %d bytes is accepted", size)
 		}
 	}
-	if _, err := mcpseal.ParseKey(keyText(make([]byte, 32))); err == nil {
+	if _, err := tripseal.ParseKey(keyText(make([]byte, 32))); err == nil {
 		t.Error("the text of zeros is accepted")
 	}
 }
@@ -51,35 +51,35 @@ func TestKeyTextRoundTrip(t *testing.T) {
 // key, so tokens survive a move from the bytes to the text.
 func TestRawBytesAndTheirTextAreOneKey(t *testing.T) {
 	secret := secretBytes(32)
-	raw, err := mcpseal.NewKey(secret)
+	raw, err := tripseal.NewKey(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := mcpseal.ParseKey(keyText(secret))
+	text, err := tripseal.ParseKey(keyText(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := hkdf.Key(sha256.New, secret, nil, "mcpseal/1 key id", 4) // as docs/token.md says
+	id, err := hkdf.Key(sha256.New, secret, nil, "tripseal/1 key id", 4) // as docs/token.md says
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw.ID() != text.ID() || raw.ID() != mcpseal.KeyID(id) || raw.Reveal() != text.Reveal() {
+	if raw.ID() != text.ID() || raw.ID() != tripseal.KeyID(id) || raw.Reveal() != text.Reveal() {
 		t.Errorf("%v and %v, want %x", raw, text, id)
 	}
-	token := newService(t, mcpseal.Config{Keys: newRing(t, raw)}).first(t, deploy(), step)
-	round, err := newService(t, mcpseal.Config{Keys: newRing(t, text)}).Open(t.Context(), deploy(), token)
+	token := newService(t, tripseal.Config{Keys: newRing(t, raw)}).first(t, deploy(), step)
+	round, err := newService(t, tripseal.Config{Keys: newRing(t, text)}).Open(t.Context(), deploy(), token)
 	if state, ok := round.State(); err != nil || !ok || state != step {
 		t.Errorf("the text does not open what the bytes sealed: %v", err)
 	}
 }
 
 func TestDamagedKeyTextIsRefused(t *testing.T) {
-	text := mcpseal.GenerateKey().Reveal()
+	text := tripseal.GenerateKey().Reveal()
 	bad := []string{
-		"", " ", "mcpseal_key1_", text + "\n", " " + text, text + "=", text + "A", text + text, strings.ToUpper(text),
-		text[len("mcpseal_key1_"):], base64.StdEncoding.EncodeToString([]byte(text)), `"` + text + `"`,
-		"mcpseal_key2_" + text[len("mcpseal_key1_"):], "sesame", strings.Repeat("A", 5000), "mcpseal_key1_" + strings.Repeat("A", 5000),
-		"mcpseal_key1_" + hex.EncodeToString(secretBytes(32)), "mcpseal_key1_" + base64.RawURLEncoding.EncodeToString(secretBytes(36)),
+		"", " ", "tripseal_key1_", text + "\n", " " + text, text + "=", text + "A", text + text, strings.ToUpper(text),
+		text[len("tripseal_key1_"):], base64.StdEncoding.EncodeToString([]byte(text)), `"` + text + `"`,
+		"tripseal_key2_" + text[len("tripseal_key1_"):], "sesame", strings.Repeat("A", 5000), "tripseal_key1_" + strings.Repeat("A", 5000),
+		"tripseal_key1_" + hex.EncodeToString(secretBytes(32)), "tripseal_key1_" + base64.RawURLEncoding.EncodeToString(secretBytes(36)),
 	}
 	for i := range len(text) {
 		bad = append(bad, text[:i], text[:i]+text[i+1:]) // cut off, and with one character lost
@@ -93,11 +93,11 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 		}
 	}
 	for _, b := range bad {
-		_, err := mcpseal.ParseKey(b)
+		_, err := tripseal.ParseKey(b)
 		if err == nil {
 			t.Fatalf("accepted: %q", b)
 		}
-		if !strings.Contains(err.Error(), "mcpseal.GenerateKey") || strings.Contains(err.Error(), text[15:30]) ||
+		if !strings.Contains(err.Error(), "tripseal.GenerateKey") || strings.Contains(err.Error(), text[15:30]) ||
 			len(b) > 14 && strings.Contains(err.Error(), b) {
 			t.Fatalf("the error does not teach, or repeats the key: %v", err)
 		}
@@ -106,11 +106,11 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 		text[13:]: "does not begin with", text[:len(text)-1]: "characters after", text[:len(text)-1] + ",": "characters that no key has",
 		text[:20] + "AAAA" + text[24:]: "checksum",
 	} {
-		if _, err := mcpseal.ParseKey(damaged); !strings.Contains(err.Error(), want) {
+		if _, err := tripseal.ParseKey(damaged); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := mcpseal.NewKey([]byte(text)); err == nil || !strings.Contains(err.Error(), "ParseKey") {
+	if _, err := tripseal.NewKey([]byte(text)); err == nil || !strings.Contains(err.Error(), "ParseKey") {
 		t.Errorf("the text of a key passes for its bytes: %v", err)
 	}
 }
@@ -149,8 +149,8 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 		"in base64":           {[]byte(base64.StdEncoding.EncodeToString(random[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64;"},
 		"in base64url":        {[]byte(base64.RawURLEncoding.EncodeToString(dashes[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64URL"},
 	} {
-		key, err := mcpseal.NewKey(c.secret)
-		if err == nil || key != (mcpseal.Key{}) {
+		key, err := tripseal.NewKey(c.secret)
+		if err == nil || key != (tripseal.Key{}) {
 			t.Fatalf("%s: accepted", name)
 		}
 		if !strings.Contains(err.Error(), c.want) {
@@ -167,7 +167,7 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 
 func TestKeyBytesAreCopied(t *testing.T) {
 	secret := secretBytes(32)
-	key, err := mcpseal.NewKey(secret)
+	key, err := tripseal.NewKey(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,39 +179,39 @@ func TestKeyBytesAreCopied(t *testing.T) {
 }
 
 func TestGeneratedKeysDiffer(t *testing.T) {
-	if a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey(); a.Reveal() == b.Reveal() || a.ID() == b.ID() {
+	if a, b := tripseal.GenerateKey(), tripseal.GenerateKey(); a.Reveal() == b.Reveal() || a.ID() == b.ID() {
 		t.Error("two generated keys are the same")
 	}
 }
 
 func TestSecretsNeverPrint(t *testing.T) {
-	key, err := mcpseal.NewKey(secretBytes(32))
+	key, err := tripseal.NewKey(secretBytes(32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring := newRing(t, key, mcpseal.GenerateKey())
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "x"})
+	ring := newRing(t, key, tripseal.GenerateKey())
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	type holder struct {
-		Key     mcpseal.Key
-		Pointer *mcpseal.Key
-		Ring    *mcpseal.Ring
-		Value   mcpseal.Ring
+		Key     tripseal.Key
+		Pointer *tripseal.Key
+		Ring    *tripseal.Ring
+		Value   tripseal.Ring
 		Any     any
-		List    []mcpseal.Key
-		Map     map[string]mcpseal.Key
-		Config  mcpseal.Config
-		hidden  mcpseal.Key
-		ring    *mcpseal.Ring
-		value   mcpseal.Ring
-		bound   *mcpseal.Boundary
+		List    []tripseal.Key
+		Map     map[string]tripseal.Key
+		Config  tripseal.Config
+		hidden  tripseal.Key
+		ring    *tripseal.Ring
+		value   tripseal.Ring
+		bound   *tripseal.Boundary
 	}
-	h := holder{key, &key, ring, *ring, key, []mcpseal.Key{key}, map[string]mcpseal.Key{"k": key},
-		mcpseal.Config{Keys: ring}, key, ring, *ring, boundary}
+	h := holder{key, &key, ring, *ring, key, []tripseal.Key{key}, map[string]tripseal.Key{"k": key},
+		tripseal.Config{Keys: ring}, key, ring, *ring, boundary}
 	var out bytes.Buffer
-	for _, value := range []any{key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary, mcpseal.RingCodec(ring, 0), mcpseal.NativeFormat(ring)} {
+	for _, value := range []any{key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary, tripseal.RingCodec(ring, 0), tripseal.NativeFormat(ring)} {
 		for _, verb := range strings.Split("v +v #v s q x X d o b c U e g t T p 08x -40s +q", " ") {
 			fmt.Fprintf(&out, "%"+verb+"\n", value)
 		}
@@ -245,15 +245,15 @@ func TestSecretsNeverPrint(t *testing.T) {
 func TestRingsThatCannotWorkAreRefused(t *testing.T) {
 	a, b := newKey(t), newKey(t)
 	for name, c := range map[string]struct {
-		keys []mcpseal.Key
+		keys []tripseal.Key
 		want string
 	}{
 		"empty":       {nil, "at least one key"},
-		"no key":      {[]mcpseal.Key{a, {}}, "key 2"},
-		"one id":      {[]mcpseal.Key{a, b, a}, "keys 1 and 3"},
-		"first empty": {[]mcpseal.Key{{}, a}, "key 1"},
+		"no key":      {[]tripseal.Key{a, {}}, "key 2"},
+		"one id":      {[]tripseal.Key{a, b, a}, "keys 1 and 3"},
+		"first empty": {[]tripseal.Key{{}, a}, "key 1"},
 	} {
-		ring, err := mcpseal.NewRing(c.keys...)
+		ring, err := tripseal.NewRing(c.keys...)
 		if err == nil || ring != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, ring, err)
 		}
@@ -261,11 +261,11 @@ func TestRingsThatCannotWorkAreRefused(t *testing.T) {
 }
 
 func TestRingIsImmutable(t *testing.T) {
-	keys := []mcpseal.Key{newKey(t), newKey(t)}
+	keys := []tripseal.Key{newKey(t), newKey(t)}
 	ring := newRing(t, keys...)
 	want := keys[0].ID()
 	keys[0] = newKey(t)
-	ring.IDs()[0] = mcpseal.KeyID{}
+	ring.IDs()[0] = tripseal.KeyID{}
 	if ring.IDs()[0] != want {
 		t.Error("the ring changed from outside")
 	}
@@ -274,41 +274,41 @@ func TestRingIsImmutable(t *testing.T) {
 func TestSealsAreCountedForEachKeyAndPurpose(t *testing.T) {
 	key := newKey(t)
 	ring := newRing(t, key)
-	s := newService(t, mcpseal.Config{Keys: ring})
+	s := newService(t, tripseal.Config{Keys: ring})
 	for range 3 {
 		s.first(t, deploy(), step)
 	}
 	reloaded := newRing(t, newKey(t), key) // the new ring continues the old ring's count of seals
-	if n := reloaded.Seals(key.ID(), mcpseal.PurposeState); n != 3 {
+	if n := reloaded.Seals(key.ID(), tripseal.PurposeState); n != 3 {
 		t.Errorf("%d seals counted, want 3", n)
 	}
-	if n := ring.Seals(key.ID(), mcpseal.PurposeCursor); n != 0 {
+	if n := ring.Seals(key.ID(), tripseal.PurposeCursor); n != 0 {
 		t.Errorf("%d cursors counted, want 0", n)
 	}
-	if n := ring.Seals(mcpseal.KeyID{}, 200); n != 0 {
+	if n := ring.Seals(tripseal.KeyID{}, 200); n != 0 {
 		t.Errorf("%d seals of an unknown key", n)
 	}
 }
 
 func TestNativeImplementationsPassTheSuites(t *testing.T) {
 	ring := newRing(t, newKey(t), newKey(t))
-	t.Run("RingCodec", func(t *testing.T) { sealtest.TestCodec(t, mcpseal.RingCodec(ring, mcpseal.PurposeState)) })
-	t.Run("CursorCodec", func(t *testing.T) { sealtest.TestCodec(t, mcpseal.RingCodec(ring, mcpseal.PurposeCursor)) })
-	t.Run("NativeFormat", func(t *testing.T) { sealtest.TestFormat(t, mcpseal.NativeFormat(ring)) })
+	t.Run("RingCodec", func(t *testing.T) { sealtest.TestCodec(t, tripseal.RingCodec(ring, tripseal.PurposeState)) })
+	t.Run("CursorCodec", func(t *testing.T) { sealtest.TestCodec(t, tripseal.RingCodec(ring, tripseal.PurposeCursor)) })
+	t.Run("NativeFormat", func(t *testing.T) { sealtest.TestFormat(t, tripseal.NativeFormat(ring)) })
 	t.Run("RecordFormat", func(t *testing.T) {
-		sealtest.TestFormat(t, mcpseal.RecordFormat("own1.", ownCodec{mcpseal.RingCodec(ring, mcpseal.PurposeState)}))
+		sealtest.TestFormat(t, tripseal.RecordFormat("own1.", ownCodec{tripseal.RingCodec(ring, tripseal.PurposeState)}))
 	})
 	t.Run("Ring", func(t *testing.T) { sealtest.TestKeySource(t, ring) })
-	t.Run("Ephemeral", func(t *testing.T) { sealtest.TestKeySource(t, mcpseal.Ephemeral()) })
+	t.Run("Ephemeral", func(t *testing.T) { sealtest.TestKeySource(t, tripseal.Ephemeral()) })
 }
 
 func FuzzParseKey(f *testing.F) {
 	f.Add(keyText(secretBytes(33)))
-	f.Add("mcpseal_key1_")
-	f.Add("mcpseal_key1_" + strings.Repeat("A", 48))
+	f.Add("tripseal_key1_")
+	f.Add("tripseal_key1_" + strings.Repeat("A", 48))
 	f.Add(keyText(secretBytes(33))[:40])
 	f.Fuzz(func(t *testing.T, text string) {
-		key, err := mcpseal.ParseKey(text)
+		key, err := tripseal.ParseKey(text)
 		if err != nil {
 			if len(text) > 20 && strings.Contains(err.Error(), text) {
 				t.Fatal("the error repeats the text")

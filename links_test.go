@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"os"
@@ -144,7 +144,7 @@ func TestThePictureOfThePackagesIsTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			imports = imports || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), `"`+path.Join("github.com/mcpseal/mcpseal", to)+`"`)
+			imports = imports || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), `"`+path.Join("github.com/tripseal/tripseal", to)+`"`)
 		}
 		if !imports {
 			t.Errorf("%s does not import %s", from, to)

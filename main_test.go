@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // The tests put the word hush into states, arguments and principals, and register keys and tokens
@@ -85,7 +85,7 @@ func TestMain(m *testing.M) {
 type logbook struct {
 	mu      sync.Mutex
 	records []map[string]any
-	events  []mcpseal.Event
+	events  []tripseal.Event
 }
 
 func (l *logbook) Write(p []byte) (int, error) {
@@ -99,7 +99,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return leaks.Write(p)
 }
 
-func (l *logbook) observe(_ context.Context, e mcpseal.Event) {
+func (l *logbook) observe(_ context.Context, e tripseal.Event) {
 	leaks.scan("%v %+v %#v", e, e, e)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *logbook) last(t *testing.T) map[string]any {
 	return l.records[len(l.records)-1]
 }
 
-func (l *logbook) lastEvent(t *testing.T) mcpseal.Event {
+func (l *logbook) lastEvent(t *testing.T) tripseal.Event {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,16 +127,16 @@ func (l *logbook) lastEvent(t *testing.T) mcpseal.Event {
 }
 
 // newKey returns a new key, and registers its secret with the leakScanner.
-func newKey(t *testing.T) mcpseal.Key {
+func newKey(t *testing.T) tripseal.Key {
 	t.Helper()
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	leaks.register(key.Reveal(), key.Reveal()[20:])
 	return key
 }
 
-func newRing(t *testing.T, keys ...mcpseal.Key) *mcpseal.Ring {
+func newRing(t *testing.T, keys ...tripseal.Key) *tripseal.Ring {
 	t.Helper()
-	ring, err := mcpseal.NewRing(keys...)
+	ring, err := tripseal.NewRing(keys...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,16 +145,16 @@ func newRing(t *testing.T, keys ...mcpseal.Key) *mcpseal.Ring {
 
 // service is a boundary under test with its logbook.
 type service struct {
-	*mcpseal.Boundary
+	*tripseal.Boundary
 	book *logbook
 }
 
 // askAgain is the lowest Config.AskAgain of a service that newService makes. Tests set askAgain to
 // try all causes of a rejection with this value.
-var askAgain mcpseal.AskAgain
+var askAgain tripseal.AskAgain
 
 // newService makes a boundary. If the config lacks keys or an audience, newService adds them.
-func newService(t *testing.T, config mcpseal.Config) service {
+func newService(t *testing.T, config tripseal.Config) service {
 	t.Helper()
 	if config.Keys == nil && config.Format == nil {
 		config.Keys = newRing(t, newKey(t))
@@ -168,7 +168,7 @@ func newService(t *testing.T, config mcpseal.Config) service {
 	if config.Observer == nil {
 		config.Observer = book.observe
 	}
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,21 +176,21 @@ func newService(t *testing.T, config mcpseal.Config) service {
 }
 
 // deploy is the request that most tests are about.
-func deploy() mcpseal.Request {
-	return mcpseal.Request{
+func deploy() tripseal.Request {
+	return tripseal.Request{
 		Method:    "tools/call",
 		Target:    "deploy",
 		Arguments: []byte(`{"region":"hush-eu","replicas":3}`),
-		Principal: mcpseal.User("hush-alice"),
+		Principal: tripseal.User("hush-alice"),
 	}
 }
 
 const step = "hush-step=1"
 
-var confirm = mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm}
+var confirm = tripseal.Question{Key: "confirm", Kind: tripseal.KindForm}
 
 // s.first opens a request without a token, seals the state, and returns the new token.
-func (s service) first(t *testing.T, request mcpseal.Request, state string, questions ...mcpseal.Question) string {
+func (s service) first(t *testing.T, request tripseal.Request, state string, questions ...tripseal.Question) string {
 	t.Helper()
 	ctx := context.Background()
 	round, err := s.Open(ctx, request, "")
@@ -206,7 +206,7 @@ func (s service) first(t *testing.T, request mcpseal.Request, state string, ques
 }
 
 // accept opens a token that must open.
-func (s service) accept(t *testing.T, request mcpseal.Request, token string) mcpseal.Round {
+func (s service) accept(t *testing.T, request tripseal.Request, token string) tripseal.Round {
 	t.Helper()
 	round, err := s.Open(context.Background(), request, token)
 	if err != nil {
@@ -216,13 +216,13 @@ func (s service) accept(t *testing.T, request mcpseal.Request, token string) mcp
 }
 
 // reject opens a token, and checks that it is rejected with the wanted reason.
-func (s service) reject(t *testing.T, request mcpseal.Request, token string, want mcpseal.Reason) {
+func (s service) reject(t *testing.T, request tripseal.Request, token string, want tripseal.Reason) {
 	t.Helper()
 	round, err := s.Open(context.Background(), request, token)
 	s.checkRejection(t, round, err, want)
 }
 
-func (s service) checkRejection(t *testing.T, round mcpseal.Round, err error, want mcpseal.Reason) {
+func (s service) checkRejection(t *testing.T, round tripseal.Round, err error, want tripseal.Reason) {
 	t.Helper()
 	leaks.scan("%v %+v %#v %q", err, err, err, err)
 	if err == nil {
@@ -231,18 +231,18 @@ func (s service) checkRejection(t *testing.T, round mcpseal.Round, err error, wa
 	if state, ok := round.State(); ok || state != "" {
 		t.Fatal("a state came back beside an error")
 	}
-	var rejected *mcpseal.RejectError
-	if !errors.As(err, &rejected) || !errors.Is(err, mcpseal.ErrRejected) {
+	var rejected *tripseal.RejectError
+	if !errors.As(err, &rejected) || !errors.Is(err, tripseal.ErrRejected) {
 		t.Fatalf("not a rejection: %v", err)
 	}
 	if rejected.Reason != want {
 		t.Fatalf("rejected as %s, want %s", rejected.Reason, want)
 	}
 	checkWire(t, err)
-	if logged := s.book.last(t); logged["reason"] != string(want) || logged["msg"] != "mcpseal: token rejected" {
+	if logged := s.book.last(t); logged["reason"] != string(want) || logged["msg"] != "tripseal: token rejected" {
 		t.Fatalf("the log says %v, want reason %s", logged, want)
 	}
-	if seen := s.book.lastEvent(t); seen.Reason != want || seen.Op != mcpseal.OpOpen {
+	if seen := s.book.lastEvent(t); seen.Reason != want || seen.Op != tripseal.OpOpen {
 		t.Fatalf("the observer saw %s of %s, want %s", seen.Reason, seen.Op, want)
 	}
 }
@@ -252,32 +252,32 @@ const wireRejection = `{"code":-32602,"message":"Invalid or expired requestState
 // checkWire checks that the client sees the error for rejected tokens, byte for byte.
 func checkWire(t *testing.T, err error) {
 	t.Helper()
-	wire, jsonErr := json.Marshal(mcpseal.Wire(err))
+	wire, jsonErr := json.Marshal(tripseal.Wire(err))
 	if jsonErr != nil || string(wire) != wireRejection {
 		t.Fatalf("the client sees %s, %v", wire, jsonErr)
 	}
-	if err.Error() != "mcpseal: token rejected" {
+	if err.Error() != "tripseal: token rejected" {
 		t.Fatalf("the error's text differs: %v", err)
 	}
 }
 
 // notSealed checks that Seal failed for this reason.
-func (s service) notSealed(t *testing.T, token string, err error, want mcpseal.Reason) {
+func (s service) notSealed(t *testing.T, token string, err error, want tripseal.Reason) {
 	t.Helper()
 	leaks.scan("%v %+v %#v", err, err, err)
-	var failed *mcpseal.SealError
+	var failed *tripseal.SealError
 	if !errors.As(err, &failed) || failed.Reason != want || token != "" {
 		t.Fatalf("Seal = %q, %v, want reason %s", token, err, want)
 	}
-	if wire, _ := json.Marshal(mcpseal.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
+	if wire, _ := json.Marshal(tripseal.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
 		t.Fatalf("the client sees %s", wire)
 	}
 	logged := s.book.last(t)
-	if logged["reason"] != string(want) || logged["msg"] != "mcpseal: state not sealed" {
+	if logged["reason"] != string(want) || logged["msg"] != "tripseal: state not sealed" {
 		t.Fatalf("the log says %v, want reason %s", logged, want)
 	}
 	switch want {
-	case mcpseal.ReasonMisuse, mcpseal.ReasonTooLarge, mcpseal.ReasonBadQuestions, mcpseal.ReasonCodecFailed, mcpseal.ReasonPrincipalFailed:
+	case tripseal.ReasonMisuse, tripseal.ReasonTooLarge, tripseal.ReasonBadQuestions, tripseal.ReasonCodecFailed, tripseal.ReasonPrincipalFailed:
 		if logged["cause"] == nil || failed.Cause() == nil {
 			t.Fatalf("the log does not say what to do: %v", logged)
 		}

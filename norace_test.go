@@ -1,5 +1,5 @@
 //go:build !race
 
-package mcpseal
+package tripseal
 
 const raceEnabled = false

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Op is the kind of operation that an [Event] is about. Use it as the label of a metric.
@@ -96,7 +96,7 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	// The target exists if a genuine token was sealed for it, even by another service
 	// or for another user.
 	targetExists := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
-	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, targetExists, fail)
+	b.report(ctx, fail.Reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
@@ -106,14 +106,14 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
 	if fail.params != nil {
-		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, true, fail)
+		b.report(ctx, slog.LevelWarn, "tripseal: arguments cannot be digested", &e, true, fail)
 		return &ParamsError{fail.params}
 	}
 	level := slog.LevelError
 	if fail.Excuse(ctx, ReasonCanceled); fail.Reason == ReasonCanceled {
 		level = fail.Reason.Level()
 	}
-	b.report(ctx, level, "mcpseal: state not sealed", &e, true, fail)
+	b.report(ctx, level, "tripseal: state not sealed", &e, true, fail)
 	return &SealError{fail.Reason, fail.Cause}
 }
 
@@ -163,7 +163,7 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	}
 	e := b.event(OpDrop, time.Time{}, r, nil, "")
 	e.Dropped, e.StateBytes = n, 0
-	b.logContext(ctx, slog.LevelWarn, "mcpseal: dropped answers that were incomplete, or to questions that were not asked", append([]slog.Attr{
+	b.logContext(ctx, slog.LevelWarn, "tripseal: dropped answers that were incomplete, or to questions that were not asked", append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
 	}, e.flowAttrs()...)...)
 	if !r.named {
@@ -181,7 +181,7 @@ func (r *Round) Completed(ctx context.Context) {
 		return
 	}
 	e := b.event(OpSeal, time.Time{}, r, nil, "")
-	b.logContext(ctx, slog.LevelError, "mcpseal: a complete result has a state, which was removed: "+
+	b.logContext(ctx, slog.LevelError, "tripseal: a complete result has a state, which was removed: "+
 		"to send a state without questions, set an InputRequests that is empty and not nil (official SDK), or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
@@ -203,7 +203,7 @@ func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {
 }
 
 func (b *Boundary) warnHalfUsed(id KeyID) {
-	b.log(slog.LevelWarn, "mcpseal: a key has spent half of its 2^32 seals in this process alone: rotate to a new one",
+	b.log(slog.LevelWarn, "tripseal: a key has spent half of its 2^32 seals in this process alone: rotate to a new one",
 		slog.String("key", id.String()))
 }
 

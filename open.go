@@ -1,11 +1,11 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
 	"crypto/subtle"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // Open begins a round: call it for every request that can carry a state, before its

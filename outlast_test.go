@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"errors"
@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // datedSource is a key source. It records the TTL of each call of Outlast.
 type datedSource struct {
-	ring    *mcpseal.Ring
+	ring    *tripseal.Ring
 	told    []time.Duration
 	outlast func(time.Duration) error
 }
 
-func (s *datedSource) Ring() *mcpseal.Ring { return s.ring }
+func (s *datedSource) Ring() *tripseal.Ring { return s.ring }
 
 func (s *datedSource) Outlast(ttl time.Duration) error {
 	s.told = append(s.told, ttl)
@@ -24,7 +24,7 @@ func (s *datedSource) Outlast(ttl time.Duration) error {
 }
 
 func TestSourceIsToldHowLongTokensLive(t *testing.T) {
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestSourceIsToldHowLongTokensLive(t *testing.T) {
 		ttl, url, want time.Duration
 	}{{0, 0, 10 * time.Minute}, {time.Hour, 0, time.Hour}, {time.Hour, time.Minute, time.Hour}, {0, 24 * time.Hour, 24 * time.Hour}} {
 		source := &datedSource{ring: ring, outlast: func(time.Duration) error { return nil }}
-		if _, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test", TTL: c.ttl, URLTTL: c.url}); err != nil {
+		if _, err := tripseal.New(tripseal.Config{Keys: source, Audience: "test", TTL: c.ttl, URLTTL: c.url}); err != nil {
 			t.Fatal(err)
 		}
 		if len(source.told) != 1 || source.told[0] != c.want {
@@ -42,7 +42,7 @@ func TestSourceIsToldHowLongTokensLive(t *testing.T) {
 }
 
 func TestSourceThatCannotOutlastTokensIsRefused(t *testing.T) {
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestSourceThatCannotOutlastTokensIsRefused(t *testing.T) {
 		"Config.Keys: panic of type string": func(time.Duration) error { panic("sesame") },
 	} {
 		source := &datedSource{ring: ring, outlast: outlast}
-		_, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test"})
+		_, err := tripseal.New(tripseal.Config{Keys: source, Audience: "test"})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%v, want %q", err, want)
 		}

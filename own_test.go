@@ -1,9 +1,9 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"testing"
 
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // These tests run the store and the codec of the examples through the suites that the examples

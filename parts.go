@@ -1,13 +1,13 @@
-package mcpseal
+package tripseal
 
 import (
 	"cmp"
 	"context"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // The exported names below are for authors of adapters, formats and stores. They help to

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestNothingThatAPartSaysIsRepeated checks that Guard does not repeat the text of an error or a
@@ -21,8 +21,8 @@ func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
 		"a panic of an error":  func() error { panic(secret) },
 		"a panic in its error": func() error { return loudError{} },
 	} {
-		err := mcpseal.Guard(part)
-		var failed *mcpseal.PartError
+		err := tripseal.Guard(part)
+		var failed *tripseal.PartError
 		if !errors.As(err, &failed) || strings.Contains(fmt.Sprintf("%v %+v %#v %s", err, err, err, failed.Stack()), "hush") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -30,14 +30,14 @@ func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
 			t.Errorf("%s: the stack is %q", name, failed.Stack())
 		}
 	}
-	if err := mcpseal.Guard(func() error { return secret }); !errors.Is(err, secret) {
+	if err := tripseal.Guard(func() error { return secret }); !errors.Is(err, secret) {
 		t.Error("the original is lost")
 	}
-	if err := mcpseal.Guard(func() error { return nil }); err != nil {
+	if err := tripseal.Guard(func() error { return nil }); err != nil {
 		t.Errorf("a part that works: %v", err)
 	}
-	plain := mcpseal.PlainError("the disk is full")
-	if err := mcpseal.Guard(func() error { return fmt.Errorf("hush: %w", plain) }); err.Error() != "the disk is full" {
+	plain := tripseal.PlainError("the disk is full")
+	if err := tripseal.Guard(func() error { return fmt.Errorf("hush: %w", plain) }); err.Error() != "the disk is full" {
 		t.Errorf("a plain error: %v", err)
 	}
 }
@@ -50,16 +50,16 @@ func (loudError) Unwrap() error { panic("hush") }
 
 func TestWhoIsCallingIsToldOrTheCheckFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		principal mcpseal.Principal
+		principal tripseal.Principal
 		user      string
 		ok        bool
 	}{
 		"nobody":      {nil, "", true},
-		"alice":       {mcpseal.User("alice"), "alice", true},
-		"no name":     {mcpseal.User(""), "", false},
+		"alice":       {tripseal.User("alice"), "alice", true},
+		"no name":     {tripseal.User(""), "", false},
 		"an error":    {func(context.Context) (string, error) { return "alice", errors.New("hush") }, "", false},
 		"a panic":     {func(context.Context) (string, error) { panic("hush") }, "", false},
-		"a long name": {mcpseal.User(strings.Repeat("x", 4097)), "", false},
+		"a long name": {tripseal.User(strings.Repeat("x", 4097)), "", false},
 	} {
 		user, err := c.principal.Identify(t.Context())
 		if user != c.user || (err == nil) != c.ok || err != nil && strings.Contains(err.Error(), "hush") {
@@ -69,13 +69,13 @@ func TestWhoIsCallingIsToldOrTheCheckFails(t *testing.T) {
 }
 
 func TestALoggerGoesOnWhenItsHandlerPanics(t *testing.T) {
-	mcpseal.Logger(slog.New(loudHandler{})).With("a", 1).Warn("hush")
+	tripseal.Logger(slog.New(loudHandler{})).With("a", 1).Warn("hush")
 
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	var log strings.Builder
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	mcpseal.Logger(nil).Warn("to the default")
+	tripseal.Logger(nil).Warn("to the default")
 	if !strings.Contains(log.String(), "to the default") {
 		t.Errorf("the log: %s", log.String())
 	}
@@ -92,7 +92,7 @@ func TestATextOfAClientFitsIntoOneLineOfALog(t *testing.T) {
 		"deploy": "deploy", "": "", "a\nb": `"a\nb"`, "ü": `"\u00fc"`, `say "x"`: `"say \"x\""`,
 		strings.Repeat("x", 1000): `"` + strings.Repeat("x", 127),
 	} {
-		if got := mcpseal.PlainText(text); got != want {
+		if got := tripseal.PlainText(text); got != want {
 			t.Errorf("%q is shown as %s", text, got)
 		}
 	}

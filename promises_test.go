@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 func TestAnyStateComesBackUnchanged(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	for name, state := range map[string]string{
 		"empty":          "",
 		"text":           step,
@@ -34,7 +34,7 @@ func TestAnyStateComesBackUnchanged(t *testing.T) {
 
 func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	round, _ := s.Open(ctx, deploy(), "")
 	token, err := s.Seal(ctx, &round, nil, confirm)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
 	if state, ok := round.State(); ok || state != "" {
 		t.Errorf("no state came back as %q, %v", state, ok)
 	}
-	if !round.Accepts("confirm", mcpseal.KindForm) {
+	if !round.Accepts("confirm", tripseal.KindForm) {
 		t.Error("a handler without a state lost its question")
 	}
 	round = s.accept(t, deploy(), s.first(t, deploy(), ""))
@@ -54,8 +54,8 @@ func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
 }
 
 func TestEmptyTokenIsAFirstRound(t *testing.T) {
-	s := newService(t, mcpseal.Config{RequireUser: true})
-	round, err := s.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "x", Arguments: []byte("{{")}, "")
+	s := newService(t, tripseal.Config{RequireUser: true})
+	round, err := s.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: "x", Arguments: []byte("{{")}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestEmptyTokenIsAFirstRound(t *testing.T) {
 }
 
 func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step, confirm)
 	body := len("ms1.")
 	// After the prefix, the first 32 bits are the key id. A change in these 32 bits makes the key
@@ -80,14 +80,14 @@ func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
 				continue
 			}
 			changed := token[:i] + string(c) + token[i+1:]
-			want := mcpseal.ReasonForged
+			want := tripseal.ReasonForged
 			switch {
 			case i < body:
-				want = mcpseal.ReasonMalformed
+				want = tripseal.ReasonMalformed
 			case sameKeyID(token, changed) != nil && i < body+6:
-				want = mcpseal.ReasonUnknownKey
+				want = tripseal.ReasonUnknownKey
 			case i == len(token)-1 && len(token[body:])%4 != 0 && trailingBits(changed[body:]):
-				want = mcpseal.ReasonMalformed
+				want = tripseal.ReasonMalformed
 			}
 			s.reject(t, deploy(), changed, want)
 		}
@@ -111,7 +111,7 @@ func trailingBits(text string) bool {
 }
 
 func TestEveryTruncationIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step, confirm)
 	for n := 1; n < len(token); n++ {
 		for _, cut := range []string{token[:n], token[len(token)-n:]} {
@@ -125,17 +125,17 @@ func TestEveryTruncationIsRejected(t *testing.T) {
 }
 
 func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	for size := range 3 { // one size for each length of the last group in base64
 		token := s.first(t, deploy(), step+strings.Repeat("x", size))
 		for i := 0; i <= len(token); i++ {
 			for _, foreign := range []string{"=", "==", "+", "/", "\r", "\n", "\r\n", "\t", " ", "\x00", "é", "\u200b", "\xff", "%3D", "\n\n\n\n"} {
-				s.reject(t, deploy(), token[:i]+foreign+token[i:], mcpseal.ReasonMalformed)
+				s.reject(t, deploy(), token[:i]+foreign+token[i:], tripseal.ReasonMalformed)
 			}
 		}
 		padded := base64.URLEncoding.EncodeToString(must(base64.RawURLEncoding.DecodeString(token[4:])))
 		if strings.HasSuffix(padded, "=") {
-			s.reject(t, deploy(), "ms1."+padded, mcpseal.ReasonMalformed)
+			s.reject(t, deploy(), "ms1."+padded, tripseal.ReasonMalformed)
 		}
 	}
 	// Try the standard base64 alphabet too: seal until a token looks different in it.
@@ -143,7 +143,7 @@ func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
 		token := s.first(t, deploy(), step)
 		standard := "ms1." + strings.NewReplacer("-", "+", "_", "/").Replace(token[4:])
 		if standard != token {
-			s.reject(t, deploy(), standard, mcpseal.ReasonMalformed)
+			s.reject(t, deploy(), standard, tripseal.ReasonMalformed)
 			return
 		}
 	}
@@ -157,47 +157,47 @@ func must[T any](value T, err error) T {
 }
 
 func TestForeignPrefixIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step)
 	for _, prefix := range []string{"", "v1.", "ms2.", "MS1.", "mc1.", "ms1", "ms1..", " ms1.", "ms1.ms1."} {
-		s.reject(t, deploy(), prefix+token[4:]+map[bool]string{true: "x"}[prefix == ""], mcpseal.ReasonMalformed)
+		s.reject(t, deploy(), prefix+token[4:]+map[bool]string{true: "x"}[prefix == ""], tripseal.ReasonMalformed)
 	}
 }
 
 func TestKeyIDMovedOntoAnotherTokenIsRejected(t *testing.T) {
 	a, b := newKey(t), newKey(t)
-	s := newService(t, mcpseal.Config{Keys: newRing(t, a, b)})
+	s := newService(t, tripseal.Config{Keys: newRing(t, a, b)})
 	token := s.first(t, deploy(), step)
 	raw := must(base64.RawURLEncoding.DecodeString(token[4:]))
 	id := b.ID()
 	copy(raw, id[:])
-	s.reject(t, deploy(), "ms1."+base64.RawURLEncoding.EncodeToString(raw), mcpseal.ReasonForged)
+	s.reject(t, deploy(), "ms1."+base64.RawURLEncoding.EncodeToString(raw), tripseal.ReasonForged)
 }
 
 func TestEveryKeyOfTheRingOpens(t *testing.T) {
 	old, now, next := newKey(t), newKey(t), newKey(t)
-	before := newService(t, mcpseal.Config{Keys: newRing(t, old)})
-	during := newService(t, mcpseal.Config{Keys: newRing(t, now, old, next)})
-	after := newService(t, mcpseal.Config{Keys: newRing(t, next, now)})
+	before := newService(t, tripseal.Config{Keys: newRing(t, old)})
+	during := newService(t, tripseal.Config{Keys: newRing(t, now, old, next)})
+	after := newService(t, tripseal.Config{Keys: newRing(t, next, now)})
 	token := before.first(t, deploy(), step)
 	during.accept(t, deploy(), token)
-	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // the token's key is retired
+	after.reject(t, deploy(), token, tripseal.ReasonUnknownKey) // the token's key is retired
 	after.accept(t, deploy(), during.first(t, deploy(), step))
-	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // the token's key is not yet known
+	before.reject(t, deploy(), during.first(t, deploy(), step), tripseal.ReasonUnknownKey) // the token's key is not yet known
 }
 
 func TestExpiryIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{})
+		s := newService(t, tripseal.Config{})
 		token := s.first(t, deploy(), step)
 		time.Sleep(10*time.Minute - time.Millisecond)
 		s.accept(t, deploy(), token)
 		time.Sleep(time.Millisecond)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 		time.Sleep(time.Millisecond)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 		time.Sleep(10 * 365 * 24 * time.Hour)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 	})
 }
 
@@ -206,18 +206,18 @@ func TestTokenFromTheFutureIsRejectedBeyondTheSkew(t *testing.T) {
 	var token string
 	synctest.Test(t, func(t *testing.T) { // a replica whose clock is ahead
 		time.Sleep(time.Hour + 60*time.Second)
-		token = newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+		token = newService(t, tripseal.Config{Keys: keys}).first(t, deploy(), step)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Keys: keys})
+		s := newService(t, tripseal.Config{Keys: keys})
 		time.Sleep(time.Hour - time.Millisecond)
-		s.reject(t, deploy(), token, mcpseal.ReasonFromTheFuture) // 60.001 s ahead
+		s.reject(t, deploy(), token, tripseal.ReasonFromTheFuture) // 60.001 s ahead
 		time.Sleep(time.Millisecond)
 		s.accept(t, deploy(), token) // 60 s ahead
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Keys: keys})
-		s.reject(t, deploy(), token, mcpseal.ReasonFromTheFuture)
+		s := newService(t, tripseal.Config{Keys: keys})
+		s.reject(t, deploy(), token, tripseal.ReasonFromTheFuture)
 	})
 }
 
@@ -226,10 +226,10 @@ func TestReplicaWithASlowerClockGoesOnWithTheFlow(t *testing.T) {
 	var token string
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(30 * time.Second)
-		token = newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+		token = newService(t, tripseal.Config{Keys: keys}).first(t, deploy(), step)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Keys: keys})
+		s := newService(t, tripseal.Config{Keys: keys})
 		round := s.accept(t, deploy(), token)
 		state := step
 		next, err := s.Seal(t.Context(), &round, &state)
@@ -241,24 +241,24 @@ func TestReplicaWithASlowerClockGoesOnWithTheFlow(t *testing.T) {
 }
 
 func TestTokenForAnotherRequestIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step)
 	for _, other := range []struct {
 		name   string
-		change func(*mcpseal.Request)
-		want   mcpseal.Reason
+		change func(*tripseal.Request)
+		want   tripseal.Reason
 	}{
-		{"method", func(r *mcpseal.Request) { r.Method = "prompts/get" }, mcpseal.ReasonRequest},
-		{"target", func(r *mcpseal.Request) { r.Target = "destroy" }, mcpseal.ReasonRequest},
-		{"target case", func(r *mcpseal.Request) { r.Target = "Deploy" }, mcpseal.ReasonRequest},
-		{"moved boundary", func(r *mcpseal.Request) { r.Method, r.Target = "tools/calld", "eploy" }, mcpseal.ReasonRequest},
-		{"one argument", func(r *mcpseal.Request) { r.Arguments = []byte(`{"region":"hush-eu","replicas":4}`) }, mcpseal.ReasonArguments},
-		{"more arguments", func(r *mcpseal.Request) {
+		{"method", func(r *tripseal.Request) { r.Method = "prompts/get" }, tripseal.ReasonRequest},
+		{"target", func(r *tripseal.Request) { r.Target = "destroy" }, tripseal.ReasonRequest},
+		{"target case", func(r *tripseal.Request) { r.Target = "Deploy" }, tripseal.ReasonRequest},
+		{"moved boundary", func(r *tripseal.Request) { r.Method, r.Target = "tools/calld", "eploy" }, tripseal.ReasonRequest},
+		{"one argument", func(r *tripseal.Request) { r.Arguments = []byte(`{"region":"hush-eu","replicas":4}`) }, tripseal.ReasonArguments},
+		{"more arguments", func(r *tripseal.Request) {
 			r.Arguments = []byte(`{"region":"hush-eu","replicas":3,"hush":null}`)
-		}, mcpseal.ReasonArguments},
-		{"no arguments", func(r *mcpseal.Request) { r.Arguments = nil }, mcpseal.ReasonArguments},
-		{"principal", func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") }, mcpseal.ReasonUser},
-		{"no principal", func(r *mcpseal.Request) { r.Principal = nil }, mcpseal.ReasonUser},
+		}, tripseal.ReasonArguments},
+		{"no arguments", func(r *tripseal.Request) { r.Arguments = nil }, tripseal.ReasonArguments},
+		{"principal", func(r *tripseal.Request) { r.Principal = tripseal.User("hush-mallory") }, tripseal.ReasonUser},
+		{"no principal", func(r *tripseal.Request) { r.Principal = nil }, tripseal.ReasonUser},
 	} {
 		t.Run(other.name, func(t *testing.T) {
 			request := deploy()
@@ -274,43 +274,43 @@ func TestTokenForAnotherRequestIsRejected(t *testing.T) {
 }
 
 func TestTokenOfAnotherServiceIsRejected(t *testing.T) {
-	keys := mcpseal.Ephemeral()
-	a := newService(t, mcpseal.Config{Keys: keys, Audience: "a.example.com"})
-	b := newService(t, mcpseal.Config{Keys: keys, Audience: "b.example.com"})
-	a.reject(t, deploy(), b.first(t, deploy(), step), mcpseal.ReasonAudience)
-	b.reject(t, deploy(), a.first(t, deploy(), step), mcpseal.ReasonAudience)
+	keys := tripseal.Ephemeral()
+	a := newService(t, tripseal.Config{Keys: keys, Audience: "a.example.com"})
+	b := newService(t, tripseal.Config{Keys: keys, Audience: "b.example.com"})
+	a.reject(t, deploy(), b.first(t, deploy(), step), tripseal.ReasonAudience)
+	b.reject(t, deploy(), a.first(t, deploy(), step), tripseal.ReasonAudience)
 
 	book := &logbook{}
-	nobody, err := mcpseal.New(mcpseal.Config{Keys: keys, Logger: jsonLogger(book), Observer: book.observe})
+	nobody, err := tripseal.New(tripseal.Config{Keys: keys, Logger: jsonLogger(book), Observer: book.observe})
 	if err != nil {
 		t.Fatal(err)
 	}
 	none := service{nobody, book}
-	none.reject(t, deploy(), a.first(t, deploy(), step), mcpseal.ReasonAudience)
-	a.reject(t, deploy(), none.first(t, deploy(), step), mcpseal.ReasonAudience)
+	none.reject(t, deploy(), a.first(t, deploy(), step), tripseal.ReasonAudience)
+	a.reject(t, deploy(), none.first(t, deploy(), step), tripseal.ReasonAudience)
 	none.accept(t, deploy(), none.first(t, deploy(), step))
 }
 
 func TestRequirePrincipalRefusesNobody(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
-	strict := newService(t, mcpseal.Config{Keys: keys, RequireUser: true})
-	lax := newService(t, mcpseal.Config{Keys: keys})
+	strict := newService(t, tripseal.Config{Keys: keys, RequireUser: true})
+	lax := newService(t, tripseal.Config{Keys: keys})
 	anonymous := deploy()
 	anonymous.Principal = nil
 	token := lax.first(t, anonymous, step)
 	lax.accept(t, anonymous, token)
-	strict.reject(t, anonymous, token, mcpseal.ReasonUser)
+	strict.reject(t, anonymous, token, tripseal.ReasonUser)
 	round, _ := strict.Open(ctx, anonymous, "")
 	state := step
 	sealed, err := strict.Seal(ctx, &round, &state)
-	strict.notSealed(t, sealed, err, mcpseal.ReasonUser)
+	strict.notSealed(t, sealed, err, tripseal.ReasonUser)
 }
 
 func TestRoundsAreLimited(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
-	s := newService(t, mcpseal.Config{Keys: keys})
+	s := newService(t, tripseal.Config{Keys: keys})
 	token := s.first(t, deploy(), step)
 	state := step
 	for n := 1; n < 20; n++ {
@@ -325,11 +325,11 @@ func TestRoundsAreLimited(t *testing.T) {
 	}
 	round := s.accept(t, deploy(), token) // round 20, the last one
 	sealed, err := s.Seal(ctx, &round, &state)
-	s.notSealed(t, sealed, err, mcpseal.ReasonTooManyRounds)
+	s.notSealed(t, sealed, err, tripseal.ReasonTooManyRounds)
 
-	shorter := newService(t, mcpseal.Config{Keys: keys, MaxRounds: 19})
-	shorter.reject(t, deploy(), token, mcpseal.ReasonTooManyRounds)
-	endless := newService(t, mcpseal.Config{Keys: keys, MaxRounds: mcpseal.NoLimit})
+	shorter := newService(t, tripseal.Config{Keys: keys, MaxRounds: 19})
+	shorter.reject(t, deploy(), token, tripseal.ReasonTooManyRounds)
+	endless := newService(t, tripseal.Config{Keys: keys, MaxRounds: tripseal.NoLimit})
 	round = endless.accept(t, deploy(), token)
 	if _, err = endless.Seal(ctx, &round, &state); err != nil {
 		t.Fatal(err)
@@ -340,9 +340,9 @@ func TestAFlowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		keys := newRing(t, newKey(t))
-		s := newService(t, mcpseal.Config{Keys: keys})
-		endless := newService(t, mcpseal.Config{Keys: keys, MaxFlow: mcpseal.NoLimit})
-		shorter := newService(t, mcpseal.Config{Keys: keys, MaxFlow: 50 * time.Minute})
+		s := newService(t, tripseal.Config{Keys: keys})
+		endless := newService(t, tripseal.Config{Keys: keys, MaxFlow: tripseal.NoLimit})
+		shorter := newService(t, tripseal.Config{Keys: keys, MaxFlow: 50 * time.Minute})
 		token := s.first(t, deploy(), step)
 		state := step
 		for range 6 { // one round every 9 minutes
@@ -353,15 +353,15 @@ func TestAFlowEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		shorter.reject(t, deploy(), token, mcpseal.ReasonFlowExpired)
+		shorter.reject(t, deploy(), token, tripseal.ReasonFlowExpired)
 		// 54 minutes of the flow's hour have passed, so this token lives 6 minutes, not 10.
 		time.Sleep(6*time.Minute - time.Millisecond)
 		round := s.accept(t, deploy(), token)
 		free := endless.accept(t, deploy(), token)
 		time.Sleep(time.Millisecond)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 		sealed, err := s.Seal(ctx, &round, &state)
-		s.notSealed(t, sealed, err, mcpseal.ReasonFlowExpired)
+		s.notSealed(t, sealed, err, tripseal.ReasonFlowExpired)
 		if _, err := endless.Seal(ctx, &free, &state); err != nil {
 			t.Fatal(err)
 		}
@@ -369,23 +369,23 @@ func TestAFlowEnds(t *testing.T) {
 }
 
 func TestOversizedTokenIsRefusedBeforeAnyDecoding(t *testing.T) {
-	codec := &countingCodec{Codec: mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
-	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
-	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10), mcpseal.ReasonTooLarge)
+	codec := &countingCodec{Codec: tripseal.RingCodec(newRing(t, newKey(t)), tripseal.PurposeState)}
+	s := newService(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)})
+	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10), tripseal.ReasonTooLarge)
 	if codec.opened != 0 {
 		t.Error("the codec saw an oversized token")
 	}
-	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10-5), mcpseal.ReasonUnknownKey)
+	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10-5), tripseal.ReasonUnknownKey)
 	if codec.opened != 1 {
 		t.Error("the codec did not see a token of the largest size")
 	}
 }
 
-// ownCodec hides that its codec is a RingCodec, so mcpseal takes it for the user's own codec.
-type ownCodec struct{ mcpseal.Codec }
+// ownCodec hides that its codec is a RingCodec, so tripseal takes it for the user's own codec.
+type ownCodec struct{ tripseal.Codec }
 
 type countingCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	opened int
 }
 
@@ -397,26 +397,26 @@ func (c *countingCodec) Open(ctx context.Context, dst []byte, text string) ([]by
 func TestSealRefusesWhatOpenWouldRefuse(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
-	s := newService(t, mcpseal.Config{Keys: keys})
+	s := newService(t, tripseal.Config{Keys: keys})
 	state := strings.Repeat("hush", 4096) + "!"
 	round, _ := s.Open(ctx, deploy(), "")
 	token, err := s.Seal(ctx, &round, &state)
-	s.notSealed(t, token, err, mcpseal.ReasonTooLarge)
+	s.notSealed(t, token, err, tripseal.ReasonTooLarge)
 
-	narrow := newService(t, mcpseal.Config{Keys: keys, MaxState: 100, MaxToken: 150})
-	narrow.reject(t, deploy(), s.first(t, deploy(), ""), mcpseal.ReasonTooLarge)
+	narrow := newService(t, tripseal.Config{Keys: keys, MaxState: 100, MaxToken: 150})
+	narrow.reject(t, deploy(), s.first(t, deploy(), ""), tripseal.ReasonTooLarge)
 	round, _ = narrow.Open(ctx, deploy(), "")
 	state = ""
 	token, err = narrow.Seal(ctx, &round, &state)
-	narrow.notSealed(t, token, err, mcpseal.ReasonTooLarge)
+	narrow.notSealed(t, token, err, tripseal.ReasonTooLarge)
 
-	small := newService(t, mcpseal.Config{Keys: keys, MaxState: 100})
-	small.reject(t, deploy(), s.first(t, deploy(), strings.Repeat("hush.", 21)), mcpseal.ReasonTooLarge)
+	small := newService(t, tripseal.Config{Keys: keys, MaxState: 100})
+	small.reject(t, deploy(), s.first(t, deploy(), strings.Repeat("hush.", 21)), tripseal.ReasonTooLarge)
 	small.accept(t, deploy(), s.first(t, deploy(), strings.Repeat("hush.", 20)))
 }
 
 func TestTwoSealsOfOneStateDiffer(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	if one, two := s.first(t, deploy(), step), s.first(t, deploy(), step); one == two {
 		t.Error("two first rounds share a token")
 	}
@@ -438,13 +438,13 @@ func TestTwoSealsOfOneStateDiffer(t *testing.T) {
 func TestCursorPayloadIsNoState(t *testing.T) {
 	// Cursors and states share one codec here: only the payload's first bytes tell them apart.
 	ctx := context.Background()
-	codec := ownCodec{mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
-	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
+	codec := ownCodec{tripseal.RingCodec(newRing(t, newKey(t)), tripseal.PurposeState)}
+	s := newService(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)})
 	payload, err := codec.Open(ctx, nil, s.first(t, deploy(), step)[5:])
-	if err != nil || payload[0] != mcpseal.PurposeState.Mark() {
+	if err != nil || payload[0] != tripseal.PurposeState.Mark() {
 		t.Fatal("the payload does not begin with its purpose", err)
 	}
-	for _, head := range []string{string(mcpseal.PurposeCursor.Mark()) + "\x01", "S\x02", "S\x00", "s\x01", "", "S", "\x00\x00"} {
+	for _, head := range []string{string(tripseal.PurposeCursor.Mark()) + "\x01", "S\x02", "S\x00", "s\x01", "", "S", "\x00\x00"} {
 		text, err := codec.Seal(ctx, nil, append([]byte(head), payload[min(2, len(head)):]...))
 		if head == "" || head == "S" {
 			text, err = codec.Seal(ctx, nil, []byte(head))
@@ -452,30 +452,30 @@ func TestCursorPayloadIsNoState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.reject(t, deploy(), "own1."+string(text), mcpseal.ReasonVersion)
+		s.reject(t, deploy(), "own1."+string(text), tripseal.ReasonVersion)
 	}
 	// Cursors and states that share one ring have different keys.
 	keys := newRing(t, newKey(t))
-	native := newService(t, mcpseal.Config{Keys: keys})
-	text, err := mcpseal.RingCodec(keys, mcpseal.PurposeCursor).Seal(ctx, nil, payload)
+	native := newService(t, tripseal.Config{Keys: keys})
+	text, err := tripseal.RingCodec(keys, tripseal.PurposeCursor).Seal(ctx, nil, payload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	native.reject(t, deploy(), "ms1."+string(text), mcpseal.ReasonForged)
+	native.reject(t, deploy(), "ms1."+string(text), tripseal.ReasonForged)
 }
 
 func TestARoundOfAnotherBoundaryIsNotSealed(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
-	a, b := newService(t, mcpseal.Config{Keys: keys}), newService(t, mcpseal.Config{Keys: keys})
+	a, b := newService(t, tripseal.Config{Keys: keys}), newService(t, tripseal.Config{Keys: keys})
 	round, _ := a.Open(ctx, deploy(), "")
 	state := step
 	token, err := b.Seal(ctx, &round, &state)
-	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
-	token, err = b.Seal(ctx, &mcpseal.Round{}, &state)
-	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
+	b.notSealed(t, token, err, tripseal.ReasonMisuse)
+	token, err = b.Seal(ctx, &tripseal.Round{}, &state)
+	b.notSealed(t, token, err, tripseal.ReasonMisuse)
 	token, err = b.Seal(ctx, nil, &state)
-	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
+	b.notSealed(t, token, err, tripseal.ReasonMisuse)
 }
 
 // undigestible lists arguments that have no digest.
@@ -483,7 +483,7 @@ var undigestible = []string{`{"hush":1,"hush":2}`, `{"hush"`, "{\"hush\":\"\xff\
 
 func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	for _, arguments := range undigestible {
 		request := deploy()
 		request.Arguments = []byte(arguments)
@@ -502,34 +502,34 @@ func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 // cannot tell what is wrong.
 func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	ctx := context.Background()
-	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
+	frozen, _ := json.Marshal(tripseal.Wire(tripseal.ErrRejected))
 	for _, require := range []bool{false, true} {
-		s := newService(t, mcpseal.Config{
-			RequireUser: require, Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }), ReplayTools: []string{"deploy"},
-			AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
+		s := newService(t, tripseal.Config{
+			RequireUser: require, Replay: storeFunc(func(context.Context, tripseal.Use) (bool, error) { return true, nil }), ReplayTools: []string{"deploy"},
+			AlsoOpen: []tripseal.Accepted{{Format: readable{}, Waive: allClaims &^ tripseal.ClaimSingleUse}},
 		})
 		good := s.first(t, deploy(), step)
 		for _, arguments := range append(undigestible, `{}`) {
-			for token, reason := range map[string]mcpseal.Reason{
-				good:                              mcpseal.ReasonArguments,
-				good[:len(good)-4] + "AAAA":       mcpseal.ReasonForged,
-				"ms1." + strings.Repeat("A", 100): mcpseal.ReasonUnknownKey,
-				"ms1.":                            mcpseal.ReasonMalformed,
-				"plain.x":                         mcpseal.ReasonClaimMissing,
-				"zz1.x":                           mcpseal.ReasonMalformed,
-				strings.Repeat("x", 1<<20):        mcpseal.ReasonTooLarge,
+			for token, reason := range map[string]tripseal.Reason{
+				good:                              tripseal.ReasonArguments,
+				good[:len(good)-4] + "AAAA":       tripseal.ReasonForged,
+				"ms1." + strings.Repeat("A", 100): tripseal.ReasonUnknownKey,
+				"ms1.":                            tripseal.ReasonMalformed,
+				"plain.x":                         tripseal.ReasonClaimMissing,
+				"zz1.x":                           tripseal.ReasonMalformed,
+				strings.Repeat("x", 1<<20):        tripseal.ReasonTooLarge,
 			} {
-				for _, user := range []mcpseal.Principal{deploy().Principal, nil} {
+				for _, user := range []tripseal.Principal{deploy().Principal, nil} {
 					request := deploy()
 					request.Arguments, request.Principal = []byte(arguments), user
 					round, err := s.Open(ctx, request, token)
 					if _, ok := round.State(); ok {
 						t.Fatal("a state came back beside an error")
 					}
-					if wire, _ := json.Marshal(mcpseal.Wire(err)); string(wire) != string(frozen) {
+					if wire, _ := json.Marshal(tripseal.Wire(err)); string(wire) != string(frozen) {
 						t.Fatalf("the client sees %s for %v", wire, err)
 					}
-					var rejected *mcpseal.RejectError
+					var rejected *tripseal.RejectError
 					if user != nil && len(arguments) < 1<<20 && (!errors.As(err, &rejected) || rejected.Reason != reason) {
 						t.Errorf("%.20s with %.20s: %v, want %s", token, arguments, s.book.last(t)["reason"], reason)
 					}
@@ -540,19 +540,19 @@ func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 }
 
 func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
-	s := newService(t, mcpseal.Config{MaxArguments: 100})
+	s := newService(t, tripseal.Config{MaxArguments: 100})
 	request := deploy()
 	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 92) + `"}`)
 	token := s.first(t, request, step)
 	s.accept(t, request, token)
 	request.Arguments = append(request.Arguments, ' ') // the same value, but one byte too long
-	s.reject(t, request, token, mcpseal.ReasonTooLarge)
+	s.reject(t, request, token, tripseal.ReasonTooLarge)
 }
 
 // TestWhatArrivedIsBound changes the arguments in place between Open and Seal. The token is still
 // bound to the arguments that arrived. Package compat has the same test for its own formats.
 func TestWhatArrivedIsBound(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	arrived := deploy()
 	round := s.accept(t, arrived, s.first(t, arrived, step))
 	copy(arrived.Arguments, bytes.Replace(arrived.Arguments, []byte("eu"), []byte("us"), 1))
@@ -561,13 +561,13 @@ func TestWhatArrivedIsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.accept(t, deploy(), token)
-	s.reject(t, arrived, token, mcpseal.ReasonArguments)
+	s.reject(t, arrived, token, tripseal.ReasonArguments)
 }
 
 func invalidParams(t *testing.T, s service, err error) {
 	t.Helper()
 	leaks.scan("%v %+v %#v", err, err, err)
-	wire := mcpseal.Wire(err)
+	wire := tripseal.Wire(err)
 	if wire.Code != -32602 || wire.Message != "Invalid params" || wire.Data != nil {
 		t.Fatalf("the client sees %v for %v", wire, err)
 	}
@@ -585,12 +585,12 @@ func (a *amount) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, 
 func TestAStateMayHaveItsJSONOnThePointer(t *testing.T) {
 	type order struct{ Total amount }
 	for _, value := range []any{order{amount{7}}, &order{amount{7}}} {
-		state, err := mcpseal.EncodeState(value)
-		if back, err2 := mcpseal.DecodeState[order](state); err != nil || err2 != nil || back.Total.cents != 7 {
+		state, err := tripseal.EncodeState(value)
+		if back, err2 := tripseal.DecodeState[order](state); err != nil || err2 != nil || back.Total.cents != 7 {
 			t.Errorf("%T: %s, %v, %v, %v", value, state, back, err, err2)
 		}
 	}
-	if state, err := mcpseal.EncodeState(nil); state != "null" || err != nil {
+	if state, err := tripseal.EncodeState(nil); state != "null" || err != nil {
 		t.Errorf("%q, %v", state, err)
 	}
 }
@@ -607,7 +607,7 @@ func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
 		"bytes in an any": map[string]any{"key": []byte("alice")}, "text": []string{"alice\xff"},
 		"another instant": struct{ At time.Time }{time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))},
 	} {
-		if state, err := mcpseal.EncodeState(value); state != "" || err == nil || strings.Contains(err.Error(), "alice") {
+		if state, err := tripseal.EncodeState(value); state != "" || err == nil || strings.Contains(err.Error(), "alice") {
 			t.Errorf("%s: %q, %v", name, state, err)
 		}
 	}
@@ -616,7 +616,7 @@ func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
 		At   time.Time
 		Any  map[string]any
 	}{half{Step: 1}, time.Now(), map[string]any{"step": 1}}
-	if state, err := mcpseal.EncodeState(value); state == "" || err != nil {
+	if state, err := tripseal.EncodeState(value); state == "" || err != nil {
 		t.Errorf("%q, %v", state, err)
 	}
 }

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 func TestQuestionsComeBack(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
-	asked := []mcpseal.Question{
-		{Key: "confirm", Kind: mcpseal.KindForm},
-		{Key: "login", Kind: mcpseal.KindURL, Digest: [16]byte{1, 2, 3}},
-		{Key: "", Kind: mcpseal.KindSampling},
-		{Key: strings.Repeat("k", 128), Kind: mcpseal.KindRoots, Digest: [16]byte{15: 1}},
-		{Key: "bin\x00\xffary", Kind: mcpseal.KindForm},
+	s := newService(t, tripseal.Config{})
+	asked := []tripseal.Question{
+		{Key: "confirm", Kind: tripseal.KindForm},
+		{Key: "login", Kind: tripseal.KindURL, Digest: [16]byte{1, 2, 3}},
+		{Key: "", Kind: tripseal.KindSampling},
+		{Key: strings.Repeat("k", 128), Kind: tripseal.KindRoots, Digest: [16]byte{15: 1}},
+		{Key: "bin\x00\xffary", Kind: tripseal.KindForm},
 	}
 	round := s.accept(t, deploy(), s.first(t, deploy(), step, asked...))
 	got, pinned := round.Questions()
@@ -37,18 +37,18 @@ func TestQuestionsComeBack(t *testing.T) {
 		t.Errorf("the state beside them came back as %q", state)
 	}
 	got[0].Key = "changed"
-	if !round.Accepts("confirm", mcpseal.KindForm) {
+	if !round.Accepts("confirm", tripseal.KindForm) {
 		t.Error("the round changed through the slice it returned")
 	}
 }
 
 // TestAnswersAreAcceptedByKeyAndKind gives every kind of answer to every kind of question.
 func TestAnswersAreAcceptedByKeyAndKind(t *testing.T) {
-	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
-	kinds := []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindURL, mcpseal.KindSampling, mcpseal.KindRoots}
-	elicits := func(k mcpseal.Kind) bool { return k == mcpseal.KindForm || k == mcpseal.KindURL }
+	s := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	kinds := []tripseal.Kind{tripseal.KindForm, tripseal.KindURL, tripseal.KindSampling, tripseal.KindRoots}
+	elicits := func(k tripseal.Kind) bool { return k == tripseal.KindForm || k == tripseal.KindURL }
 	for _, asked := range kinds {
-		round := s.accept(t, deploy(), s.first(t, deploy(), step, mcpseal.Question{Key: "q", Kind: asked}))
+		round := s.accept(t, deploy(), s.first(t, deploy(), step, tripseal.Question{Key: "q", Kind: asked}))
 		for _, answer := range append(kinds, 0, 99) {
 			if want := asked == answer || elicits(asked) && elicits(answer); round.Accepts("q", answer) != want {
 				t.Errorf("an answer of kind %d to a question of kind %d is accepted: %v", answer, asked, !want)
@@ -59,52 +59,52 @@ func TestAnswersAreAcceptedByKeyAndKind(t *testing.T) {
 		}
 	}
 	first, err := s.Open(context.Background(), deploy(), "")
-	if err != nil || first.Accepts("q", mcpseal.KindForm) || first.Accepts("", 0) {
+	if err != nil || first.Accepts("q", tripseal.KindForm) || first.Accepts("", 0) {
 		t.Errorf("a first round accepts an answer, %v", err)
 	}
 	waived := s.accept(t, deploy(), "plain.hush")
-	if !waived.Accepts("q", mcpseal.KindForm) || !waived.Accepts("other", 0) {
+	if !waived.Accepts("q", tripseal.KindForm) || !waived.Accepts("other", 0) {
 		t.Error("questions were waived, and an answer is refused")
 	}
 }
 
 func TestPinsAreThoseOfTheLastRound(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	round := s.accept(t, deploy(), s.first(t, deploy(), step, confirm))
 	state := step
-	token, err := s.Seal(ctx, &round, &state, mcpseal.Question{Key: "region", Kind: mcpseal.KindForm})
+	token, err := s.Seal(ctx, &round, &state, tripseal.Question{Key: "region", Kind: tripseal.KindForm})
 	if err != nil {
 		t.Fatal(err)
 	}
 	round = s.accept(t, deploy(), token)
-	if round.Accepts("confirm", mcpseal.KindForm) {
+	if round.Accepts("confirm", tripseal.KindForm) {
 		t.Error("a question of an earlier round is still pinned")
 	}
-	if !round.Accepts("region", mcpseal.KindForm) {
+	if !round.Accepts("region", tripseal.KindForm) {
 		t.Error("the question of the last round is not pinned")
 	}
 }
 
 func TestBadQuestionsAreNotSealed(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{})
-	many := make([]mcpseal.Question, 65)
+	s := newService(t, tripseal.Config{})
+	many := make([]tripseal.Question, 65)
 	for i := range many {
-		many[i] = mcpseal.Question{Key: fmt.Sprint(i), Kind: mcpseal.KindForm}
+		many[i] = tripseal.Question{Key: fmt.Sprint(i), Kind: tripseal.KindForm}
 	}
 	state := step
-	for name, questions := range map[string][]mcpseal.Question{
+	for name, questions := range map[string][]tripseal.Question{
 		"too many":     many,
-		"long key":     {{Key: strings.Repeat("k", 129), Kind: mcpseal.KindForm}},
+		"long key":     {{Key: strings.Repeat("k", 129), Kind: tripseal.KindForm}},
 		"no kind":      {{Key: "a"}},
 		"unknown kind": {{Key: "a", Kind: 5}},
 		"kind 129":     {{Key: "a", Kind: 129}},
-		"one key":      {confirm, {Key: "confirm", Kind: mcpseal.KindURL}},
+		"one key":      {confirm, {Key: "confirm", Kind: tripseal.KindURL}},
 	} {
 		round, _ := s.Open(ctx, deploy(), "")
 		token, err := s.Seal(ctx, &round, &state, questions...)
-		t.Run(name, func(t *testing.T) { s.notSealed(t, token, err, mcpseal.ReasonBadQuestions) })
+		t.Run(name, func(t *testing.T) { s.notSealed(t, token, err, tripseal.ReasonBadQuestions) })
 	}
 	s.accept(t, deploy(), s.first(t, deploy(), step, many[:64]...))
 }

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"go/ast"
@@ -73,7 +73,7 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 		text = append(text, part...)
 	}
 	known := make(map[string]bool)
-	for _, name := range strings.Fields("context fmt log mcp server mcpseal gosdk mcpgo elicit keys redis redisreplay " +
+	for _, name := range strings.Fields("context fmt log mcp server tripseal gosdk mcpgo elicit keys redis redisreplay " +
 		"ctx userFromContext orders Order Key ListArgs DeleteArgs Deleted Confirm auth http strings time verify") {
 		known[name] = true
 	}
@@ -152,7 +152,7 @@ func TestEveryAlertIsLogged(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(page), "## What to alert on\n")
 	table, _, _ = strings.Cut(table, "\n\nThe observer")
-	alerts := regexp.MustCompile("`((?:keys|gosdk|mcpgo|elicit|mcpseal|redisreplay): [^`]+)`").FindAllStringSubmatch(table, -1)
+	alerts := regexp.MustCompile("`((?:keys|gosdk|mcpgo|elicit|tripseal|redisreplay): [^`]+)`").FindAllStringSubmatch(table, -1)
 	if len(alerts) < 10 {
 		t.Fatalf("the table has %d texts", len(alerts))
 	}
@@ -179,7 +179,7 @@ func TestEveryAlertIsLogged(t *testing.T) {
 	// prefix in another place, so the test searches only for the rest of the text.
 	by := map[string]string{
 		"keys": source("keys"), "gosdk": source("gosdk"), "mcpgo": source("mcpgo"), "elicit": source("gosdk/elicit"),
-		"mcpseal": source(".", "adapter"), "redisreplay": source("replay/redisreplay"),
+		"tripseal": source(".", "adapter"), "redisreplay": source("replay/redisreplay"),
 	}
 	for _, alert := range alerts {
 		prefix, text, _ := strings.Cut(alert[1], ": ")

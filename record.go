@@ -1,13 +1,13 @@
-package mcpseal
+package tripseal
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/inspect"
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/inspect"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // The version and the flags of the native record. docs/token.md defines every byte of the
@@ -229,7 +229,7 @@ func audienceDigest(audience string) [digestSize]byte {
 
 func init() { inspect.ReadState = inspectState }
 
-// inspectState decodes the payload of a state token. Only the mcpseal command uses it.
+// inspectState decodes the payload of a state token. Only the tripseal command uses it.
 func inspectState(payload []byte) (inspect.State, error) {
 	rec, reason := parseRecord(payload)
 	if reason != "" {

@@ -1,16 +1,16 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // RecordFormat returns a format that seals the native record with your own codec, for
 // [Config.Format]. Tokens begin with the prefix: 2 to 16 lower-case letters and digits,
-// then a full stop. The prefix must not be one of mcpseal's own. Use RecordFormat if the
+// then a full stop. The prefix must not be one of tripseal's own. Use RecordFormat if the
 // keys are in an HSM or a key service.
 func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)

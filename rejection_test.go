@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // cause is one way in which a token can be rejected.
 type cause struct {
 	name  string
-	want  mcpseal.Reason
-	setup func(t *testing.T) (service, mcpseal.Request, string)
+	want  tripseal.Reason
+	setup func(t *testing.T) (service, tripseal.Request, string)
 }
 
 // failingCodec fails or panics with a text that holds secrets.
 type failingCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	openErr, sealErr error
 	openPanic        any
 	sealPanic        any
@@ -70,149 +70,149 @@ type wordyError string
 
 func (e wordyError) Error() string { return string(e) }
 
-type storeFunc func(context.Context, mcpseal.Use) (bool, error)
+type storeFunc func(context.Context, tripseal.Use) (bool, error)
 
-func (f storeFunc) Spend(ctx context.Context, use mcpseal.Use) (bool, error) { return f(ctx, use) }
+func (f storeFunc) Spend(ctx context.Context, use tripseal.Use) (bool, error) { return f(ctx, use) }
 
-type sourceFunc func() *mcpseal.Ring
+type sourceFunc func() *tripseal.Ring
 
-func (f sourceFunc) Ring() *mcpseal.Ring { return f() }
+func (f sourceFunc) Ring() *tripseal.Ring { return f() }
 
-func overCodec(t *testing.T, change func(*failingCodec)) (service, mcpseal.Request, string) {
-	codec := failingCodec{Codec: mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
-	good := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
+func overCodec(t *testing.T, change func(*failingCodec)) (service, tripseal.Request, string) {
+	codec := failingCodec{Codec: tripseal.RingCodec(newRing(t, newKey(t)), tripseal.PurposeState)}
+	good := newService(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)})
 	token := good.first(t, deploy(), step)
 	change(&codec)
-	return newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)}), deploy(), token
+	return newService(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)}), deploy(), token
 }
 
-func withStore(t *testing.T, store storeFunc) (service, mcpseal.Request, string) {
-	s := newService(t, mcpseal.Config{Replay: store, ReplayTimeout: 300 * time.Millisecond})
+func withStore(t *testing.T, store storeFunc) (service, tripseal.Request, string) {
+	s := newService(t, tripseal.Config{Replay: store, ReplayTimeout: 300 * time.Millisecond})
 	return s, deploy(), s.first(t, deploy(), step)
 }
 
-func withPrincipal(t *testing.T, principal mcpseal.Principal) (service, mcpseal.Request, string) {
-	s := newService(t, mcpseal.Config{})
+func withPrincipal(t *testing.T, principal tripseal.Principal) (service, tripseal.Request, string) {
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step)
 	request := deploy()
 	request.Principal = principal
 	return s, request, token
 }
 
-func withRequest(t *testing.T, change func(*mcpseal.Request)) (service, mcpseal.Request, string) {
-	s := newService(t, mcpseal.Config{})
+func withRequest(t *testing.T, change func(*tripseal.Request)) (service, tripseal.Request, string) {
+	s := newService(t, tripseal.Config{})
 	token := s.first(t, deploy(), step)
 	request := deploy()
 	change(&request)
 	return s, request, token
 }
 
-func withToken(t *testing.T, change func(string) string) (service, mcpseal.Request, string) {
-	s := newService(t, mcpseal.Config{})
+func withToken(t *testing.T, change func(string) string) (service, tripseal.Request, string) {
+	s := newService(t, tripseal.Config{})
 	return s, deploy(), change(s.first(t, deploy(), step))
 }
 
 var causes = []cause{
-	{"malformed", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"malformed", tripseal.ReasonMalformed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withToken(t, func(token string) string { return token + "=" })
 	}},
-	{"not a token at all", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"not a token at all", tripseal.ReasonMalformed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withToken(t, func(string) string { return `{"step":"hush"}` })
 	}},
-	{"cut short", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"cut short", tripseal.ReasonMalformed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withToken(t, func(token string) string { return token[:20] })
 	}},
-	{"unknown key", mcpseal.ReasonUnknownKey, func(t *testing.T) (service, mcpseal.Request, string) {
-		other := newService(t, mcpseal.Config{})
+	{"unknown key", tripseal.ReasonUnknownKey, func(t *testing.T) (service, tripseal.Request, string) {
+		other := newService(t, tripseal.Config{})
 		return withToken(t, func(string) string { return other.first(t, deploy(), step) })
 	}},
-	{"forged", mcpseal.ReasonForged, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"forged", tripseal.ReasonForged, func(t *testing.T) (service, tripseal.Request, string) {
 		return withToken(t, func(token string) string { return token[:40] + "AAAA" + token[44:] })
 	}},
-	{"too large", mcpseal.ReasonTooLarge, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"too large", tripseal.ReasonTooLarge, func(t *testing.T) (service, tripseal.Request, string) {
 		return withToken(t, func(token string) string { return token + strings.Repeat("A", 70_000) })
 	}},
-	{"another version", mcpseal.ReasonVersion, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"another version", tripseal.ReasonVersion, func(t *testing.T) (service, tripseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openResult = []byte("S\x02hush") })
 	}},
-	{"a genuine record that breaks the rules", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a genuine record that breaks the rules", tripseal.ReasonMalformed, func(t *testing.T) (service, tripseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openResult = []byte("S\x01hush") })
 	}},
-	{"another method", mcpseal.ReasonRequest, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withRequest(t, func(r *mcpseal.Request) { r.Method = "prompts/get" })
+	{"another method", tripseal.ReasonRequest, func(t *testing.T) (service, tripseal.Request, string) {
+		return withRequest(t, func(r *tripseal.Request) { r.Method = "prompts/get" })
 	}},
-	{"another target", mcpseal.ReasonRequest, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withRequest(t, func(r *mcpseal.Request) { r.Target = "destroy" })
+	{"another target", tripseal.ReasonRequest, func(t *testing.T) (service, tripseal.Request, string) {
+		return withRequest(t, func(r *tripseal.Request) { r.Target = "destroy" })
 	}},
-	{"other arguments", mcpseal.ReasonArguments, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withRequest(t, func(r *mcpseal.Request) { r.Arguments = []byte(`["hush"]`) })
+	{"other arguments", tripseal.ReasonArguments, func(t *testing.T) (service, tripseal.Request, string) {
+		return withRequest(t, func(r *tripseal.Request) { r.Arguments = []byte(`["hush"]`) })
 	}},
-	{"another audience", mcpseal.ReasonAudience, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"another audience", tripseal.ReasonAudience, func(t *testing.T) (service, tripseal.Request, string) {
 		keys := newRing(t, newKey(t))
-		other := newService(t, mcpseal.Config{Keys: keys, Audience: "other"})
-		return newService(t, mcpseal.Config{Keys: keys}), deploy(), other.first(t, deploy(), step)
+		other := newService(t, tripseal.Config{Keys: keys, Audience: "other"})
+		return newService(t, tripseal.Config{Keys: keys}), deploy(), other.first(t, deploy(), step)
 	}},
-	{"another user", mcpseal.ReasonUser, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withPrincipal(t, mcpseal.User("hush-mallory"))
+	{"another user", tripseal.ReasonUser, func(t *testing.T) (service, tripseal.Request, string) {
+		return withPrincipal(t, tripseal.User("hush-mallory"))
 	}},
-	{"nobody", mcpseal.ReasonUser, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"nobody", tripseal.ReasonUser, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, nil)
 	}},
-	{"a user without a name", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withPrincipal(t, mcpseal.User(""))
+	{"a user without a name", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withPrincipal(t, tripseal.User(""))
 	}},
-	{"a principal that fails", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a principal that fails", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { return "hush-alice", errors.New("hush-alice is unknown") })
 	}},
-	{"a principal that panics", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a principal that panics", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { panic("hush-alice") })
 	}},
-	{"a principal that panics with nil", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a principal that panics with nil", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { panic(nil) })
 	}},
-	{"a principal that is too long", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withPrincipal(t, mcpseal.User(strings.Repeat("hush", 1025)))
+	{"a principal that is too long", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withPrincipal(t, tripseal.User(strings.Repeat("hush", 1025)))
 	}},
-	{"an error whose methods panic", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"an error whose methods panic", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { return "", nastyError{} })
 	}},
-	{"a codec that fails", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a codec that fails", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openErr = errors.New("hush: the key service is away") })
 	}},
-	{"a codec that panics", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a codec that panics", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openPanic = fmt.Errorf("hush: %d", 1) })
 	}},
-	{"a codec that panics with an error whose methods panic", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a codec that panics with an error whose methods panic", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openPanic = nastyError{} })
 	}},
-	{"a codec that claims a reason that is not its own", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonReplayed })
+	{"a codec that claims a reason that is not its own", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = tripseal.ReasonReplayed })
 	}},
-	{"a codec that claims a reason of a format", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonUser })
+	{"a codec that claims a reason of a format", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = tripseal.ReasonUser })
 	}},
-	{"an error that wraps itself", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"an error that wraps itself", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { return "", &loopError{} })
 	}},
-	{"a principal that returns the arguments' error", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a principal that returns the arguments' error", tripseal.ReasonPrincipalFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) {
-			_, err := (&mcpseal.Binding{Arguments: []byte("{{")}).ArgumentsDigest()
+			_, err := (&tripseal.Binding{Arguments: []byte("{{")}).ArgumentsDigest()
 			return "", err
 		})
 	}},
-	{"a codec that says forged", mcpseal.ReasonForged, func(t *testing.T) (service, mcpseal.Request, string) {
-		return overCodec(t, func(c *failingCodec) { c.openErr = fmt.Errorf("hush: %w", mcpseal.ReasonForged) })
+	{"a codec that says forged", tripseal.ReasonForged, func(t *testing.T) (service, tripseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = fmt.Errorf("hush: %w", tripseal.ReasonForged) })
 	}},
-	{"a key source without a ring", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a key source without a ring", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		ring := newRing(t, newKey(t))
-		s := newService(t, mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { return ring })})
+		s := newService(t, tripseal.Config{Keys: sourceFunc(func() *tripseal.Ring { return ring })})
 		token := s.first(t, deploy(), step)
 		ring = nil
 		return s, deploy(), token
 	}},
-	{"a key source that panics", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a key source that panics", tripseal.ReasonCodecFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		ring, broken := newRing(t, newKey(t)), false
-		s := newService(t, mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring {
+		s := newService(t, tripseal.Config{Keys: sourceFunc(func() *tripseal.Ring {
 			if broken {
 				panic("hush")
 			}
@@ -222,30 +222,30 @@ var causes = []cause{
 		broken = true
 		return s, deploy(), token
 	}},
-	{"a store that says no", mcpseal.ReasonReplayed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, nil })
+	{"a store that says no", tripseal.ReasonReplayed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withStore(t, func(context.Context, tripseal.Use) (bool, error) { return false, nil })
 	}},
-	{"a store that fails", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) {
+	{"a store that fails", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withStore(t, func(context.Context, tripseal.Use) (bool, error) {
 			return true, &net.OpError{Op: "dial", Err: errors.New("hush refused")}
 		})
 	}},
-	{"a store that panics", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { panic("hush") })
+	{"a store that panics", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withStore(t, func(context.Context, tripseal.Use) (bool, error) { panic("hush") })
 	}},
-	{"a store that hangs until the context ends", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return withStore(t, func(ctx context.Context, _ mcpseal.Use) (bool, error) { <-ctx.Done(); return true, ctx.Err() })
+	{"a store that hangs until the context ends", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
+		return withStore(t, func(ctx context.Context, _ tripseal.Use) (bool, error) { <-ctx.Done(); return true, ctx.Err() })
 	}},
-	{"a store that hangs past the context", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"a store that hangs past the context", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
-		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { <-release; return true, nil })
+		return withStore(t, func(context.Context, tripseal.Use) (bool, error) { <-release; return true, nil })
 	}},
-	{"a format that cannot carry what policy demands", mcpseal.ReasonClaimMissing, func(t *testing.T) (service, mcpseal.Request, string) {
-		s := newService(t, mcpseal.Config{
-			Replay:      storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }),
+	{"a format that cannot carry what policy demands", tripseal.ReasonClaimMissing, func(t *testing.T) (service, tripseal.Request, string) {
+		s := newService(t, tripseal.Config{
+			Replay:      storeFunc(func(context.Context, tripseal.Use) (bool, error) { return true, nil }),
 			ReplayTools: []string{"deploy"},
-			AlsoOpen:    []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
+			AlsoOpen:    []tripseal.Accepted{{Format: readable{}, Waive: allClaims &^ tripseal.ClaimSingleUse}},
 		})
 		return s, deploy(), "plain.hush"
 	}},
@@ -265,10 +265,10 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 			if n := len(s.book.records) - records; n != 1 {
 				t.Errorf("%d log records for one rejection", n)
 			}
-			wire, _ := json.Marshal(mcpseal.Wire(err))
+			wire, _ := json.Marshal(tripseal.Wire(err))
 			seen[string(wire)+err.Error()] = true
-			wire, _ = json.Marshal(mcpseal.Wire(fmt.Errorf("an adapter's own words: %w", err)))
-			seen[string(wire)+"mcpseal: token rejected"] = true
+			wire, _ = json.Marshal(tripseal.Wire(fmt.Errorf("an adapter's own words: %w", err)))
+			seen[string(wire)+"tripseal: token rejected"] = true
 		})
 	}
 	if len(seen) != 1 {
@@ -282,7 +282,7 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 	for _, c := range causes {
 		t.Run(c.name, func(t *testing.T) {
-			askAgain = mcpseal.AskAgainAlways
+			askAgain = tripseal.AskAgainAlways
 			defer func() { askAgain = 0 }()
 			s, request, token := c.setup(t)
 			round, err := s.Open(context.Background(), request, token)
@@ -293,14 +293,14 @@ func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range []mcpseal.Round{round, fresh} {
+			for _, r := range []tripseal.Round{round, fresh} {
 				state, ok := r.State()
 				questions, pinned := r.Questions()
 				if !r.First() || ok || state != "" || r.Number() != 0 || len(questions) != 0 || !pinned {
 					t.Errorf("not a first round: %q, %v, %d, %v, %v", state, ok, r.Number(), questions, pinned)
 				}
 			}
-			if logged := s.book.last(t); logged["reason"] != string(c.want) || logged["msg"] != "mcpseal: token rejected" {
+			if logged := s.book.last(t); logged["reason"] != string(c.want) || logged["msg"] != "tripseal: token rejected" {
 				t.Errorf("the log says %v, want reason %s", logged, c.want)
 			}
 			if seen := s.book.lastEvent(t); seen.Reason != c.want {
@@ -313,13 +313,13 @@ func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 // TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain checks AskAgainIfExpired. Open returns an
 // error if anything besides the age of the token is wrong, whether or not the token is too old.
 func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
-	askAgain = mcpseal.AskAgainIfExpired
+	askAgain = tripseal.AskAgainIfExpired
 	defer func() { askAgain = 0 }()
 	for _, c := range causes {
 		t.Run(c.name, func(t *testing.T) {
 			s, request, token := c.setup(t)
 			round, err := s.Open(context.Background(), request, token)
-			if !errors.Is(err, mcpseal.ErrRejected) || !reflect.DeepEqual(round, mcpseal.Round{}) {
+			if !errors.Is(err, tripseal.ErrRejected) || !reflect.DeepEqual(round, tripseal.Round{}) {
 				t.Fatalf("%s: %v", c.want, err)
 			}
 			if logged := s.book.last(t); logged["reason"] != string(c.want) {
@@ -328,20 +328,20 @@ func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{})
+		s := newService(t, tripseal.Config{})
 		token := s.first(t, deploy(), step, confirm)
 		time.Sleep(time.Hour)
-		for name, change := range map[string]func(*mcpseal.Request){
-			"another tool":    func(r *mcpseal.Request) { r.Target = "rollback" },
-			"other arguments": func(r *mcpseal.Request) { r.Arguments = []byte(`{"hush":2}`) },
-			"no digest":       func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) },
-			"another user":    func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") },
-			"nobody":          func(r *mcpseal.Request) { r.Principal = nil },
-			"a failed user":   func(r *mcpseal.Request) { r.Principal = func(context.Context) (string, error) { panic("hush") } },
+		for name, change := range map[string]func(*tripseal.Request){
+			"another tool":    func(r *tripseal.Request) { r.Target = "rollback" },
+			"other arguments": func(r *tripseal.Request) { r.Arguments = []byte(`{"hush":2}`) },
+			"no digest":       func(r *tripseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) },
+			"another user":    func(r *tripseal.Request) { r.Principal = tripseal.User("hush-mallory") },
+			"nobody":          func(r *tripseal.Request) { r.Principal = nil },
+			"a failed user":   func(r *tripseal.Request) { r.Principal = func(context.Context) (string, error) { panic("hush") } },
 		} {
 			request := deploy()
 			change(&request)
-			if round, err := s.Open(context.Background(), request, token); !errors.Is(err, mcpseal.ErrRejected) || !reflect.DeepEqual(round, mcpseal.Round{}) {
+			if round, err := s.Open(context.Background(), request, token); !errors.Is(err, tripseal.ErrRejected) || !reflect.DeepEqual(round, tripseal.Round{}) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -351,7 +351,7 @@ func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
 		if round, err := s.Open(context.Background(), deploy(), token); err != nil || !round.First() {
 			t.Errorf("the rightful user is not asked again: %v", err)
 		}
-		other := newService(t, mcpseal.Config{Audience: "other.example.com", Keys: s.Config().Keys})
+		other := newService(t, tripseal.Config{Audience: "other.example.com", Keys: s.Config().Keys})
 		if _, err := other.Open(context.Background(), deploy(), token); err == nil {
 			t.Error("another service asks again")
 		}
@@ -360,11 +360,11 @@ func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short := newService(t, mcpseal.Config{MaxRounds: 1, Keys: s.Config().Keys})
+		short := newService(t, tripseal.Config{MaxRounds: 1, Keys: s.Config().Keys})
 		if _, err := short.Open(context.Background(), deploy(), second); err == nil {
 			t.Error("a flow of too many rounds is asked about again")
 		}
-		waived := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: stale{}, Waive: allClaims}}})
+		waived := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: stale{}, Waive: allClaims}}})
 		if _, err := waived.Open(context.Background(), deploy(), "plain.hush"); err == nil {
 			t.Error("a token that proves nothing is asked about again")
 		}
@@ -373,7 +373,7 @@ func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
 
 func TestAskAgainBeginsANewFlow(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{AskAgain: mcpseal.AskAgainAlways, MaxRounds: 1})
+	s := newService(t, tripseal.Config{AskAgain: tripseal.AskAgainAlways, MaxRounds: 1})
 	token := s.first(t, deploy(), step, confirm)
 	if round := s.accept(t, deploy(), token); round.First() {
 		t.Error("a token that was accepted left a first round")
@@ -399,15 +399,15 @@ func TestAskAgainBeginsANewFlow(t *testing.T) {
 }
 
 func TestEveryReasonToRejectIsTested(t *testing.T) {
-	tested := map[mcpseal.Reason]bool{ // other tests cover these, with a clock
-		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
-		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
-		mcpseal.ReasonCanceled: true, // other tests cover this one too, with a context that has ended
+	tested := map[tripseal.Reason]bool{ // other tests cover these, with a clock
+		tripseal.ReasonExpired: true, tripseal.ReasonFromTheFuture: true,
+		tripseal.ReasonFlowExpired: true, tripseal.ReasonTooManyRounds: true,
+		tripseal.ReasonCanceled: true, // other tests cover this one too, with a context that has ended
 	}
 	for _, c := range causes {
 		tested[c.want] = true
 	}
-	for _, reason := range []mcpseal.Reason{"malformed", "unknown_key", "forged", "version", "request", "arguments", "audience",
+	for _, reason := range []tripseal.Reason{"malformed", "unknown_key", "forged", "version", "request", "arguments", "audience",
 		"user", "expired", "from_the_future", "flow_expired", "too_many_rounds", "replayed", "too_large", "codec_failed",
 		"principal_failed", "store_failed", "claim_missing", "canceled"} {
 		if !tested[reason] {
@@ -418,9 +418,9 @@ func TestEveryReasonToRejectIsTested(t *testing.T) {
 
 func TestTheCauseBehindAReasonIsForTheOperatorOnly(t *testing.T) {
 	original := &net.OpError{Op: "dial", Err: errors.New("hush refused")}
-	s, request, token := withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, original })
+	s, request, token := withStore(t, func(context.Context, tripseal.Use) (bool, error) { return false, original })
 	_, err := s.Open(context.Background(), request, token)
-	var rejected *mcpseal.RejectError
+	var rejected *tripseal.RejectError
 	if !errors.As(err, &rejected) {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestTheCauseBehindAReasonIsForTheOperatorOnly(t *testing.T) {
 		t.Errorf("the log says cause %v", cause)
 	}
 
-	s, request, token = withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, wordyError("hush, a secret") })
+	s, request, token = withStore(t, func(context.Context, tripseal.Use) (bool, error) { return false, wordyError("hush, a secret") })
 	_, err = s.Open(context.Background(), request, token)
 	errors.As(err, &rejected)
 	for _, verb := range strings.Split("v +v #v s q x d e t", " ") {
@@ -444,8 +444,8 @@ func TestTheCauseBehindAReasonIsForTheOperatorOnly(t *testing.T) {
 		t.Errorf("as JSON the error tells its reason: %s", text)
 	}
 
-	s, request, token = withStore(t, func(context.Context, mcpseal.Use) (bool, error) { panic("hush") })
-	s.reject(t, request, token, mcpseal.ReasonStoreFailed)
+	s, request, token = withStore(t, func(context.Context, tripseal.Use) (bool, error) { panic("hush") })
+	s.reject(t, request, token, tripseal.ReasonStoreFailed)
 	logged := s.book.last(t)
 	if stack, _ := logged["stack"].(string); !strings.Contains(stack, "TestTheCauseBehind") || len(stack) > 4096 {
 		t.Errorf("the log has no useful stack: %q", stack)
@@ -467,86 +467,86 @@ func TestFailuresOnTheWayOutAreInternalErrors(t *testing.T) {
 			s, request, _ := overCodec(t, change)
 			round, _ := s.Open(ctx, request, "")
 			token, err := s.Seal(ctx, &round, &state)
-			s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+			s.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 		})
 	}
-	for name, principal := range map[string]mcpseal.Principal{
+	for name, principal := range map[string]tripseal.Principal{
 		"principal fails":  func(context.Context) (string, error) { return "hush", errors.New("hush") },
 		"principal panics": func(context.Context) (string, error) { panic("hush") },
-		"no name":          mcpseal.User(""),
+		"no name":          tripseal.User(""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, mcpseal.Config{})
+			s := newService(t, tripseal.Config{})
 			request := deploy()
 			request.Principal = principal
 			round, _ := s.Open(ctx, request, "")
 			token, err := s.Seal(ctx, &round, &state)
-			s.notSealed(t, token, err, mcpseal.ReasonPrincipalFailed)
+			s.notSealed(t, token, err, tripseal.ReasonPrincipalFailed)
 		})
 	}
 	t.Run("format forgets its prefix", func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Format: forgetful{}, Waive: 0})
+		s := newService(t, tripseal.Config{Format: forgetful{}, Waive: 0})
 		round, _ := s.Open(ctx, deploy(), "")
 		token, err := s.Seal(ctx, &round, &state)
-		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+		s.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	})
 	t.Run("codec writes what no token may hold", func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", spacedCodec{})})
+		s := newService(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", spacedCodec{})})
 		round, _ := s.Open(ctx, deploy(), "")
 		token, err := s.Seal(ctx, &round, &state)
-		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+		s.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	})
 }
 
-type spacedCodec struct{ mcpseal.Codec }
+type spacedCodec struct{ tripseal.Codec }
 
 func (spacedCodec) Seal(context.Context, []byte, []byte) ([]byte, error) { return []byte("a b"), nil }
 
 // readable is a format that carries no claims at all.
 type readable struct{}
 
-func (readable) Prefix() string            { return "plain." }
-func (readable) Carries() mcpseal.ClaimSet { return 0 }
-func (readable) Digest(*mcpseal.Binding) ([]byte, error) {
+func (readable) Prefix() string             { return "plain." }
+func (readable) Carries() tripseal.ClaimSet { return 0 }
+func (readable) Digest(*tripseal.Binding) ([]byte, error) {
 	return []byte("arguments"), nil
 }
-func (readable) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (readable) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	return "plain." + c.State, nil
 }
-func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	return mcpseal.Claims{
+func (readable) Open(_ context.Context, _ *tripseal.Binding, token string) (tripseal.Claims, error) {
+	return tripseal.Claims{
 		Expires: time.Now().UnixMilli() + 1000, State: strings.TrimPrefix(token, "plain."), HasState: true,
-		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // must be dropped, because the format does not carry them
+		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []tripseal.Question{confirm}, // must be dropped, because the format does not carry them
 	}, nil
 }
 
 // stale is a format that opens every token as one that has expired.
 type stale struct{ readable }
 
-func (stale) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
-	return mcpseal.Claims{Expires: 1, Arguments: []byte("arguments")}, nil
+func (stale) Open(context.Context, *tripseal.Binding, string) (tripseal.Claims, error) {
+	return tripseal.Claims{Expires: 1, Arguments: []byte("arguments")}, nil
 }
 
 // forgetful is a format that carries all claims. The tokens that it seals lack the format's prefix.
 type forgetful struct{ readable }
 
-func (forgetful) Carries() mcpseal.ClaimSet { return allClaims }
-func (forgetful) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
+func (forgetful) Carries() tripseal.ClaimSet { return allClaims }
+func (forgetful) Seal(context.Context, *tripseal.Binding, *tripseal.Claims) (string, error) {
 	return "hush", nil
 }
 
 func TestALogLineCannotBeBroken(t *testing.T) {
 	var text strings.Builder
 	book := &logbook{}
-	s, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Observer: book.observe,
+	s, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Observer: book.observe,
 		Logger: slog.New(slog.NewTextHandler(&text, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	nasty := strings.Repeat("\n\x1b[31m\x00\u202e\"=\xff level=ERROR ", 500)
-	for _, request := range []mcpseal.Request{
+	for _, request := range []tripseal.Request{
 		{Method: "tools/call", Target: nasty},
 		{Method: nasty, Target: "x"},
 		{Method: "resources/read", Target: "file:///" + hush + nasty},
@@ -572,7 +572,7 @@ func TestALogLineCannotBeBroken(t *testing.T) {
 }
 
 func TestRoundsDoNotPrint(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	round := s.accept(t, deploy(), s.first(t, deploy(), step))
 	for _, verb := range strings.Split("v +v #v s q x d e t", " ") {
 		leaks.scan("%"+verb+" %"+verb, round, &round)
@@ -582,13 +582,13 @@ func TestRoundsDoNotPrint(t *testing.T) {
 }
 
 func TestResourcesAreLoggedByTheirSchemeOnly(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
-	s.reject(t, mcpseal.Request{Method: "resources/subscribe", Target: "https://alice:hush@host/x"}, "ms1.junk", mcpseal.ReasonMalformed)
+	s := newService(t, tripseal.Config{})
+	s.reject(t, tripseal.Request{Method: "resources/subscribe", Target: "https://alice:hush@host/x"}, "ms1.junk", tripseal.ReasonMalformed)
 	for uri, want := range map[string]string{
 		"file:///home/hush": "file:", "https://hush@example.com/": "https:", "no scheme hush": "", "hush": "",
 		"a b:hush": "", strings.Repeat("a", 40) + ":hush": "",
 	} {
-		s.reject(t, mcpseal.Request{Method: "resources/read", Target: uri}, "ms1.junk", mcpseal.ReasonMalformed)
+		s.reject(t, tripseal.Request{Method: "resources/read", Target: uri}, "ms1.junk", tripseal.ReasonMalformed)
 		if got := s.book.last(t)["target"]; got != want {
 			t.Errorf("target %q is logged as %q", uri, got)
 		}
@@ -597,9 +597,9 @@ func TestResourcesAreLoggedByTheirSchemeOnly(t *testing.T) {
 
 func TestAPanicInObserverOrLogHandlerChangesNothing(t *testing.T) {
 	ctx := context.Background()
-	s, err := mcpseal.New(mcpseal.Config{
-		Keys:     mcpseal.Ephemeral(),
-		Observer: func(context.Context, mcpseal.Event) { panic("observer") },
+	s, err := tripseal.New(tripseal.Config{
+		Keys:     tripseal.Ephemeral(),
+		Observer: func(context.Context, tripseal.Event) { panic("observer") },
 		Logger:   slog.New(panickingHandler{}),
 	})
 	if err != nil {
@@ -625,18 +625,18 @@ func (panickingHandler) Enabled(context.Context, slog.Level) bool { panic("handl
 func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := newKey(t)
-		s := newService(t, mcpseal.Config{Keys: newRing(t, key)})
+		s := newService(t, tripseal.Config{Keys: newRing(t, key)})
 		token := s.first(t, deploy(), step, confirm)
 		sealed := s.book.lastEvent(t)
-		want := mcpseal.Event{
-			Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", KeyID: key.ID().String(),
+		want := tripseal.Event{
+			Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", KeyID: key.ID().String(),
 			TokenBytes: len(token), StateBytes: len(step), Flow: sealed.Flow, Round: 1,
 		}
 		if sealed != want || len(sealed.Flow) != 32 {
 			t.Errorf("seal: %+v, want %+v", sealed, want)
 		}
 		s.accept(t, deploy(), token)
-		want.Op = mcpseal.OpOpen
+		want.Op = tripseal.OpOpen
 		if opened := s.book.lastEvent(t); opened != want {
 			t.Errorf("open: %+v, want %+v", opened, want)
 		}
@@ -644,16 +644,16 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 		// names no flow.
 		other := deploy()
 		other.Target = "destroy"
-		s.reject(t, other, token, mcpseal.ReasonRequest)
+		s.reject(t, other, token, tripseal.ReasonRequest)
 		if e := s.book.lastEvent(t); e.Flow != sealed.Flow || e.Round != 1 || e.StateBytes != 0 {
 			t.Errorf("genuine but refused: %+v", e)
 		}
 		time.Sleep(time.Hour)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 		if e := s.book.lastEvent(t); e.Flow != sealed.Flow || e.StateBytes != 0 {
 			t.Errorf("expired: %+v", e)
 		}
-		s.reject(t, deploy(), token[:40]+"AAAA"+token[44:], mcpseal.ReasonForged)
+		s.reject(t, deploy(), token[:40]+"AAAA"+token[44:], tripseal.ReasonForged)
 		if e := s.book.lastEvent(t); e.Flow != "" || e.Round != 0 || e.KeyID != key.ID().String() {
 			t.Errorf("forged: %+v", e)
 		}
@@ -664,10 +664,10 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 // it is the same label in every dashboard.
 func TestAReasonPrintsAsItself(t *testing.T) {
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reason", mcpseal.ReasonUser)
-	text, _ := json.Marshal(mcpseal.ReasonUser)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reason", tripseal.ReasonUser)
+	text, _ := json.Marshal(tripseal.ReasonUser)
 	for _, got := range []string{
-		fmt.Sprint(mcpseal.ReasonUser), fmt.Sprintf("%v %[1]s", mcpseal.ReasonUser)[:4], mcpseal.ReasonUser.Error(),
+		fmt.Sprint(tripseal.ReasonUser), fmt.Sprintf("%v %[1]s", tripseal.ReasonUser)[:4], tripseal.ReasonUser.Error(),
 		strings.Trim(string(text), `"`), log.String()[strings.LastIndex(log.String(), "reason=")+7 : log.Len()-1],
 	} {
 		if got != "user" {
@@ -681,16 +681,16 @@ func TestAReasonPrintsAsItself(t *testing.T) {
 // stolen token, with a new name each time.
 func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	s := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: readable{}, Waive: allClaims}}})
 	token := s.first(t, deploy(), step, confirm)
-	if e := s.book.lastEvent(t); e.Op != mcpseal.OpSeal || e.Target != "deploy" {
+	if e := s.book.lastEvent(t); e.Op != tripseal.OpSeal || e.Target != "deploy" {
 		t.Errorf("sealed: %s %q", e.Op, e.Target)
 	}
 	other, mallory, resource := deploy(), deploy(), deploy()
 	other.Target, resource.Method, resource.Target = "made-up", "resources/read", "made-up:hush"
-	mallory.Principal = mcpseal.User("hush-mallory")
+	mallory.Principal = tripseal.User("hush-mallory")
 	for name, c := range map[string]struct {
-		request mcpseal.Request
+		request tripseal.Request
 		token   string
 		want    string
 	}{
@@ -704,7 +704,7 @@ func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
 		"forged for the tool": {deploy(), token[:40] + "AAAA" + token[44:], "unknown"},
 	} {
 		s.Open(ctx, c.request, c.token)
-		if e := s.book.lastEvent(t); e.Target != c.want || e.Op != mcpseal.OpOpen {
+		if e := s.book.lastEvent(t); e.Target != c.want || e.Op != tripseal.OpOpen {
 			t.Errorf("%s: %s %q, want %q", name, e.Op, e.Target, c.want)
 		}
 	}
@@ -714,7 +714,7 @@ func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
 	}
 	round, _ := s.Open(ctx, other, "")
 	round.Dropped(ctx, 1)
-	if e := s.book.lastEvent(t); e.Op != mcpseal.OpDrop || e.Target != "unknown" {
+	if e := s.book.lastEvent(t); e.Op != tripseal.OpDrop || e.Target != "unknown" {
 		t.Errorf("dropped on a first round: %q", e.Target)
 	}
 }

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Set a

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -9,17 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // mapStore is the simplest store that works.
 type mapStore struct {
 	mu   sync.Mutex
-	uses []mcpseal.Use
+	uses []tripseal.Use
 }
 
-func (s *mapStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (s *mapStore) Spend(ctx context.Context, use tripseal.Use) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -38,26 +38,26 @@ func TestMapStorePassesTheSuite(t *testing.T) { sealtest.TestReplayStore(t, &map
 
 func TestATokenWorksOnce(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{Replay: &mapStore{}})
+	s := newService(t, tripseal.Config{Replay: &mapStore{}})
 	token := s.first(t, deploy(), step)
 	round := s.accept(t, deploy(), token)
-	s.reject(t, deploy(), token, mcpseal.ReasonReplayed)
+	s.reject(t, deploy(), token, tripseal.ReasonReplayed)
 	state := step
 	next, err := s.Seal(ctx, &round, &state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.accept(t, deploy(), next)
-	s.reject(t, deploy(), next, mcpseal.ReasonReplayed)
-	s.reject(t, deploy(), token, mcpseal.ReasonReplayed)
+	s.reject(t, deploy(), next, tripseal.ReasonReplayed)
+	s.reject(t, deploy(), token, tripseal.ReasonReplayed)
 }
 
 func TestSingleUseCanBeLimitedToTools(t *testing.T) {
-	s := newService(t, mcpseal.Config{Replay: &mapStore{}, ReplayTools: []string{"deploy"}})
+	s := newService(t, tripseal.Config{Replay: &mapStore{}, ReplayTools: []string{"deploy"}})
 	token := s.first(t, deploy(), step)
 	s.accept(t, deploy(), token)
-	s.reject(t, deploy(), token, mcpseal.ReasonReplayed)
-	for _, other := range []mcpseal.Request{
+	s.reject(t, deploy(), token, tripseal.ReasonReplayed)
+	for _, other := range []tripseal.Request{
 		{Method: "tools/call", Target: "list"},
 		{Method: "prompts/get", Target: "deploy"}, // a prompt of the same name
 	} {
@@ -72,28 +72,28 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 	var ahead string
 	synctest.Test(t, func(t *testing.T) { // a replica whose clock is ahead
 		time.Sleep(time.Hour)
-		ahead = newService(t, mcpseal.Config{Keys: ring}).first(t, deploy(), step)
+		ahead = newService(t, tripseal.Config{Keys: ring}).first(t, deploy(), step)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{Keys: ring, Replay: store})
-		free := newService(t, mcpseal.Config{Keys: ring}) // has no store, so it opens tokens without spending them
-		stricter := func(config mcpseal.Config) service {
+		s := newService(t, tripseal.Config{Keys: ring, Replay: store})
+		free := newService(t, tripseal.Config{Keys: ring}) // has no store, so it opens tokens without spending them
+		stricter := func(config tripseal.Config) service {
 			config.Keys, config.Replay = ring, store
 			return newService(t, config)
 		}
-		s.reject(t, deploy(), ahead, mcpseal.ReasonFromTheFuture)
+		s.reject(t, deploy(), ahead, tripseal.ReasonFromTheFuture)
 		token := s.first(t, deploy(), step)
 		other := deploy()
 		other.Target = "destroy"
-		s.reject(t, other, token, mcpseal.ReasonRequest)
+		s.reject(t, other, token, tripseal.ReasonRequest)
 		other = deploy()
-		other.Principal = mcpseal.User("hush-mallory")
-		s.reject(t, other, token, mcpseal.ReasonUser)
+		other.Principal = tripseal.User("hush-mallory")
+		s.reject(t, other, token, tripseal.ReasonUser)
 		other = deploy()
 		other.Arguments = []byte(`{"region":"hush-us","replicas":3}`)
-		s.reject(t, other, token, mcpseal.ReasonArguments)
-		stricter(mcpseal.Config{Audience: "other.example.com"}).reject(t, deploy(), token, mcpseal.ReasonAudience)
-		stricter(mcpseal.Config{MaxState: len(step) - 1}).reject(t, deploy(), token, mcpseal.ReasonTooLarge)
+		s.reject(t, other, token, tripseal.ReasonArguments)
+		stricter(tripseal.Config{Audience: "other.example.com"}).reject(t, deploy(), token, tripseal.ReasonAudience)
+		stricter(tripseal.Config{MaxState: len(step) - 1}).reject(t, deploy(), token, tripseal.ReasonTooLarge)
 
 		round := free.accept(t, deploy(), token)
 		state := step
@@ -101,11 +101,11 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stricter(mcpseal.Config{MaxRounds: 1}).reject(t, deploy(), second, mcpseal.ReasonTooManyRounds)
+		stricter(tripseal.Config{MaxRounds: 1}).reject(t, deploy(), second, tripseal.ReasonTooManyRounds)
 		time.Sleep(2 * time.Minute)
-		stricter(mcpseal.Config{MaxFlow: time.Minute}).reject(t, deploy(), second, mcpseal.ReasonFlowExpired)
+		stricter(tripseal.Config{MaxFlow: time.Minute}).reject(t, deploy(), second, tripseal.ReasonFlowExpired)
 		time.Sleep(8 * time.Minute)
-		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		s.reject(t, deploy(), token, tripseal.ReasonExpired)
 		if len(store.uses) != 0 {
 			t.Error("a rejected token was spent")
 		}
@@ -115,18 +115,18 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 func TestAStoreLearnsWhatItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mapStore{}
-		s := newService(t, mcpseal.Config{Replay: store})
+		s := newService(t, tripseal.Config{Replay: store})
 		start := time.Now()
 		mallory := deploy()
-		mallory.Principal = mcpseal.User("hush-mallory")
+		mallory.Principal = tripseal.User("hush-mallory")
 		nobody := deploy()
 		nobody.Principal = nil
-		for _, request := range []mcpseal.Request{deploy(), deploy(), mallory, nobody} {
+		for _, request := range []tripseal.Request{deploy(), deploy(), mallory, nobody} {
 			token := s.first(t, request, step)
 			time.Sleep(time.Minute) // the user takes a minute to answer
 			s.accept(t, request, token)
 		}
-		elsewhere := newService(t, mcpseal.Config{Replay: store})
+		elsewhere := newService(t, tripseal.Config{Replay: store})
 		elsewhere.accept(t, deploy(), elsewhere.first(t, deploy(), step))
 		a, b, other, none := store.uses[0], store.uses[1], store.uses[2], store.uses[3]
 		if a.Owner == store.uses[4].Owner {
@@ -142,7 +142,7 @@ func TestAStoreLearnsWhatItNeeds(t *testing.T) {
 }
 
 func TestOneOfManyOpensWins(t *testing.T) {
-	s := newService(t, mcpseal.Config{Replay: &mapStore{}})
+	s := newService(t, tripseal.Config{Replay: &mapStore{}})
 	token := s.first(t, deploy(), step)
 	var wins, group = make(chan bool, 32), sync.WaitGroup{}
 	for range 32 {
@@ -165,7 +165,7 @@ func TestOneOfManyOpensWins(t *testing.T) {
 }
 
 func TestACancelledRequestIsRejected(t *testing.T) {
-	s := newService(t, mcpseal.Config{Replay: storeFunc(func(ctx context.Context, _ mcpseal.Use) (bool, error) {
+	s := newService(t, tripseal.Config{Replay: storeFunc(func(ctx context.Context, _ tripseal.Use) (bool, error) {
 		<-ctx.Done()
 		return false, ctx.Err()
 	})})
@@ -173,7 +173,7 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	round, err := s.Open(ctx, deploy(), token)
-	s.checkRejection(t, round, err, mcpseal.ReasonCanceled)
+	s.checkRejection(t, round, err, tripseal.ReasonCanceled)
 	if logged := s.book.last(t); logged["level"] != "WARN" || logged["cause"] != "context canceled" {
 		t.Errorf("logged at %v with cause %v", logged["level"], logged["cause"])
 	}
@@ -190,18 +190,18 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 	ends := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {
 		ctx       context.Context
-		store     func(context.Context, mcpseal.Use) (bool, error)
-		principal mcpseal.Principal
-		want      mcpseal.Reason
+		store     func(context.Context, tripseal.Use) (bool, error)
+		principal tripseal.Principal
+		want      tripseal.Reason
 	}{
-		"store":             {gone, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ends(ctx) }, nil, mcpseal.ReasonCanceled},
-		"principal":         {gone, nil, func(ctx context.Context) (string, error) { return "", ends(ctx) }, mcpseal.ReasonCanceled},
-		"a store, too slow": {late, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ends(ctx) }, nil, mcpseal.ReasonStoreFailed},
-		"a panic":           {gone, nil, func(context.Context) (string, error) { panic("x") }, mcpseal.ReasonPrincipalFailed},
-		"a used token":      {gone, func(context.Context, mcpseal.Use) (bool, error) { return false, mcpseal.ReasonReplayed }, nil, ""},
+		"store":             {gone, func(ctx context.Context, _ tripseal.Use) (bool, error) { return false, ends(ctx) }, nil, tripseal.ReasonCanceled},
+		"principal":         {gone, nil, func(ctx context.Context) (string, error) { return "", ends(ctx) }, tripseal.ReasonCanceled},
+		"a store, too slow": {late, func(ctx context.Context, _ tripseal.Use) (bool, error) { return false, ends(ctx) }, nil, tripseal.ReasonStoreFailed},
+		"a panic":           {gone, nil, func(context.Context) (string, error) { panic("x") }, tripseal.ReasonPrincipalFailed},
+		"a used token":      {gone, func(context.Context, tripseal.Use) (bool, error) { return false, tripseal.ReasonReplayed }, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := mcpseal.Config{}
+			config := tripseal.Config{}
 			if c.store != nil {
 				config.Replay = storeFunc(c.store)
 			}
@@ -227,11 +227,11 @@ func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = s.Seal(c.ctx, &first, nil)
-			var failed *mcpseal.SealError
+			var failed *tripseal.SealError
 			if !errors.As(err, &failed) || failed.Reason != c.want {
 				t.Errorf("sealing: %v", err)
 			}
-			if level := s.book.last(t)["level"]; (level == "WARN") != (c.want == mcpseal.ReasonCanceled) {
+			if level := s.book.last(t)["level"]; (level == "WARN") != (c.want == tripseal.ReasonCanceled) {
 				t.Errorf("sealing: logged at %v", level)
 			}
 		})
@@ -246,7 +246,7 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting, asked atomic.Int32
 		answer := make(chan struct{})
-		s := newService(t, mcpseal.Config{Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) {
+		s := newService(t, tripseal.Config{Replay: storeFunc(func(context.Context, tripseal.Use) (bool, error) {
 			asked.Add(1)
 			waiting.Add(1)
 			defer waiting.Add(-1)
@@ -264,7 +264,7 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 			}
 			start := time.Now()
 			round, err := s.Open(context.Background(), deploy(), token)
-			s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+			s.checkRejection(t, round, err, tripseal.ReasonStoreFailed)
 			if cause := s.book.last(t)["cause"]; cause != "too many tokens are waiting for the store" {
 				t.Errorf("the log says %v", cause)
 			}
@@ -284,16 +284,16 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 
 // promptStore is a store with the method NonBlocking. Each test chooses what that method returns.
 type promptStore struct {
-	spend func(context.Context, mcpseal.Use) (bool, error)
-	says  func(*promptStore) mcpseal.ReplayStore
+	spend func(context.Context, tripseal.Use) (bool, error)
+	says  func(*promptStore) tripseal.ReplayStore
 }
 
-func (s *promptStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (s *promptStore) Spend(ctx context.Context, use tripseal.Use) (bool, error) {
 	return s.spend(ctx, use)
 }
-func (s *promptStore) NonBlocking() mcpseal.ReplayStore { return s.says(s) }
+func (s *promptStore) NonBlocking() tripseal.ReplayStore { return s.says(s) }
 
-func itself(s *promptStore) mcpseal.ReplayStore { return s }
+func itself(s *promptStore) tripseal.ReplayStore { return s }
 
 // TestAStoreThatCannotBlockIsCalledDirectly checks that the store gets the caller's own context. A
 // store that may block gets another context, which has a timeout.
@@ -301,7 +301,7 @@ func TestAStoreThatCannotBlockIsCalledDirectly(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var got context.Context
-	s := newService(t, mcpseal.Config{Replay: &promptStore{says: itself, spend: func(ctx context.Context, _ mcpseal.Use) (bool, error) {
+	s := newService(t, tripseal.Config{Replay: &promptStore{says: itself, spend: func(ctx context.Context, _ tripseal.Use) (bool, error) {
 		got = ctx
 		return true, nil
 	}}})
@@ -318,17 +318,17 @@ func TestAStoreThatIsCalledDirectlyCanFail(t *testing.T) {
 	cancel()
 	for name, c := range map[string]struct {
 		ctx   context.Context
-		spend func(context.Context, mcpseal.Use) (bool, error)
-		want  mcpseal.Reason
+		spend func(context.Context, tripseal.Use) (bool, error)
+		want  tripseal.Reason
 	}{
-		"a used token":  {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { return false, nil }, mcpseal.ReasonReplayed},
-		"an error":      {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { return true, errors.New("hush") }, mcpseal.ReasonStoreFailed},
-		"a panic":       {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { panic("hush") }, mcpseal.ReasonStoreFailed},
-		"a nil panic":   {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { panic(nil) }, mcpseal.ReasonStoreFailed},
-		"a lost caller": {gone, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ctx.Err() }, mcpseal.ReasonCanceled},
+		"a used token":  {context.Background(), func(context.Context, tripseal.Use) (bool, error) { return false, nil }, tripseal.ReasonReplayed},
+		"an error":      {context.Background(), func(context.Context, tripseal.Use) (bool, error) { return true, errors.New("hush") }, tripseal.ReasonStoreFailed},
+		"a panic":       {context.Background(), func(context.Context, tripseal.Use) (bool, error) { panic("hush") }, tripseal.ReasonStoreFailed},
+		"a nil panic":   {context.Background(), func(context.Context, tripseal.Use) (bool, error) { panic(nil) }, tripseal.ReasonStoreFailed},
+		"a lost caller": {gone, func(ctx context.Context, _ tripseal.Use) (bool, error) { return false, ctx.Err() }, tripseal.ReasonCanceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, mcpseal.Config{Replay: &promptStore{spend: c.spend, says: itself}})
+			s := newService(t, tripseal.Config{Replay: &promptStore{spend: c.spend, says: itself}})
 			round, err := s.Open(c.ctx, deploy(), s.first(t, deploy(), step))
 			s.checkRejection(t, round, err, c.want)
 		})
@@ -346,32 +346,32 @@ type (
 	}
 )
 
-func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
+func (s embeddingStore) Spend(context.Context, tripseal.Use) (bool, error) {
 	time.Sleep(s.delay)
 	return true, nil
 }
-func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
+func (s incomparableStore) NonBlocking() tripseal.ReplayStore { return s }
 
 // TestAStoreThatMayBlockKeepsItsTimeout uses slow stores. Each of them counts as a store that can
 // block, even if it has the method NonBlocking.
 func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
-	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
+	slow := func(context.Context, tripseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
 	other := &promptStore{spend: slow, says: itself}
-	for name, store := range map[string]mcpseal.ReplayStore{
+	for name, store := range map[string]tripseal.ReplayStore{
 		"says nothing":        storeFunc(slow),
-		"says no":             &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { return nil }},
-		"speaks for another":  &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { return other }},
-		"panics":              &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { panic("hush") }},
+		"says no":             &promptStore{slow, func(*promptStore) tripseal.ReplayStore { return nil }},
+		"speaks for another":  &promptStore{slow, func(*promptStore) tripseal.ReplayStore { return other }},
+		"panics":              &promptStore{slow, func(*promptStore) tripseal.ReplayStore { panic("hush") }},
 		"embeds such a store": embeddingStore{other, time.Hour},
 		"the same, a pointer": &embeddingStore{other, time.Hour},
 		"cannot be compared":  incomparableStore{storeFunc: slow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newService(t, mcpseal.Config{Replay: store})
+				s := newService(t, tripseal.Config{Replay: store})
 				token, start := s.first(t, deploy(), step), time.Now()
 				round, err := s.Open(context.Background(), deploy(), token)
-				s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+				s.checkRejection(t, round, err, tripseal.ReasonStoreFailed)
 				if took := time.Since(start); took != 2*time.Second {
 					t.Errorf("the rejection took %v", took)
 				}
@@ -383,6 +383,6 @@ func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
 
 func TestANilStoreThatCannotBlockIsAFailure(t *testing.T) {
 	var none *promptStore
-	s := newService(t, mcpseal.Config{Replay: none})
-	s.reject(t, deploy(), s.first(t, deploy(), step), mcpseal.ReasonStoreFailed)
+	s := newService(t, tripseal.Config{Replay: none})
+	s.reject(t, deploy(), s.first(t, deploy(), step), tripseal.ReasonStoreFailed)
 }

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"errors"
@@ -26,22 +26,22 @@ type ringKeys struct {
 // is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)
+		return nil, errors.New("tripseal: a ring needs at least one key; " + howToMakeAKey)
 	}
 	ring := &ringKeys{sealers: make(map[KeyID]*keySealers, len(keys))}
 	position := make(map[KeyID]int, len(keys))
 	for i, key := range keys {
 		if key.material == nil {
-			return nil, fmt.Errorf("mcpseal: key %d of the ring is empty; %s", i+1, howToMakeAKey)
+			return nil, fmt.Errorf("tripseal: key %d of the ring is empty; %s", i+1, howToMakeAKey)
 		}
 		id := key.material.id
 		if first, ok := position[id]; ok {
-			return nil, fmt.Errorf("mcpseal: keys %d and %d of the ring have one id, %s: drop one, or make a new key",
+			return nil, fmt.Errorf("tripseal: keys %d and %d of the ring have one id, %s: drop one, or make a new key",
 				first, i+1, id)
 		}
 		sealers, err := newKeySealers(key.material)
 		if err != nil {
-			return nil, fmt.Errorf("mcpseal: key %d of the ring, %s: %w", i+1, id, err)
+			return nil, fmt.Errorf("tripseal: key %d of the ring, %s: %w", i+1, id, err)
 		}
 		position[id] = i + 1
 		ring.ids = append(ring.ids, id)
@@ -57,7 +57,7 @@ func NewRing(keys ...Key) (*Ring, error) {
 func Ephemeral() *Ring {
 	ring, err := NewRing(GenerateKey())
 	if err != nil {
-		panic("mcpseal: a random key was refused: " + err.Error())
+		panic("tripseal: a random key was refused: " + err.Error())
 	}
 	ring.keys.ephemeral = true
 	return ring

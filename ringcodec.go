@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // RingCodec returns the native codec, AES-256-GCM under the keys of a ring:

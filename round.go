@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // Round is one request of a flow. [Boundary.Open] returns it, and [Boundary.Seal] reuses
@@ -37,7 +37,7 @@ type contents struct {
 
 // String returns the round's number in a short text, without state, user or arguments. So
 // printing a round is safe.
-func (r Round) String() string { return "mcpseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
+func (r Round) String() string { return "tripseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
 
 // Format writes what String returns, so that no verb of package fmt shows the state.
 func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }

@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a

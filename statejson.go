@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"io"
 	"reflect"
 
-	"github.com/mcpseal/mcpseal/internal/jsonloss"
+	"github.com/tripseal/tripseal/internal/jsonloss"
 )
 
 // EncodeState returns a value as JSON, to be used as a state. It refuses a value that would come
@@ -27,10 +27,10 @@ func EncodeState(value any) (string, error) {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return "", fmt.Errorf("mcpseal: the state cannot be written as JSON: %w", err)
+		return "", fmt.Errorf("tripseal: the state cannot be written as JSON: %w", err)
 	}
 	if problem := jsonloss.Of(v, text); problem != "" {
-		return "", fmt.Errorf("mcpseal: the state would come back changed: %s", problem)
+		return "", fmt.Errorf("tripseal: the state would come back changed: %s", problem)
 	}
 	return string(text), nil
 }
@@ -44,10 +44,10 @@ func DecodeState[T any](state string) (T, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))
 	decoder.DisallowUnknownFields()
 	if decoder.Decode(&value) != nil {
-		return none, fmt.Errorf("mcpseal: the state is not a %T", none)
+		return none, fmt.Errorf("tripseal: the state is not a %T", none)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return none, fmt.Errorf("mcpseal: the state is not a %T", none)
+		return none, fmt.Errorf("tripseal: the state is not a %T", none)
 	}
 	return value, nil
 }

@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestTheLevelFollowsWhoMustAct checks the log level of every cause of a rejection. The level is
 // ERROR if a part of the service failed, because then the operator must act. Otherwise it is WARN.
 func TestTheLevelFollowsWhoMustAct(t *testing.T) {
-	errors := map[mcpseal.Reason]bool{mcpseal.ReasonCodecFailed: true, mcpseal.ReasonPrincipalFailed: true, mcpseal.ReasonStoreFailed: true}
+	errors := map[tripseal.Reason]bool{tripseal.ReasonCodecFailed: true, tripseal.ReasonPrincipalFailed: true, tripseal.ReasonStoreFailed: true}
 	for _, c := range causes {
 		want := "WARN"
 		if errors[c.want] {
@@ -35,7 +35,7 @@ func TestTheLevelFollowsWhoMustAct(t *testing.T) {
 
 func TestDeclaredEphemeralKeysAreNoWarning(t *testing.T) {
 	book := &logbook{}
-	if _, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: jsonLogger(book)}); err != nil {
+	if _, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: jsonLogger(book)}); err != nil {
 		t.Fatal(err)
 	}
 	if logged := book.last(t); logged["level"] != "INFO" {
@@ -46,7 +46,7 @@ func TestDeclaredEphemeralKeysAreNoWarning(t *testing.T) {
 // TestTheDefaultLoggerIsTheOneOfToday makes a boundary without a logger, and then sets the default
 // logger. The boundary uses the new default logger, not the one from before.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,23 +61,23 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 }
 
 func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
-	form, url := mcpseal.Question{Key: "a", Kind: mcpseal.KindForm}, mcpseal.Question{Key: "b", Kind: mcpseal.KindURL}
+	form, url := tripseal.Question{Key: "a", Kind: tripseal.KindForm}, tripseal.Question{Key: "b", Kind: tripseal.KindURL}
 	for name, c := range map[string]struct {
 		urlTTL    time.Duration
-		questions []mcpseal.Question
+		questions []tripseal.Question
 		want      time.Duration
 	}{
-		"a form":                      {time.Minute, []mcpseal.Question{form}, 10 * time.Minute},
+		"a form":                      {time.Minute, []tripseal.Question{form}, 10 * time.Minute},
 		"nothing":                     {time.Minute, nil, 10 * time.Minute},
-		"a URL, shorter":              {time.Minute, []mcpseal.Question{url}, time.Minute},
-		"a URL, longer":               {time.Hour, []mcpseal.Question{url}, time.Hour},
-		"a form and a URL, shorter":   {time.Minute, []mcpseal.Question{form, url}, time.Minute},
-		"a URL and a form, longer":    {30 * time.Minute, []mcpseal.Question{url, form}, 30 * time.Minute},
-		"a URL, without a TTL of its": {0, []mcpseal.Question{url}, 10 * time.Minute},
+		"a URL, shorter":              {time.Minute, []tripseal.Question{url}, time.Minute},
+		"a URL, longer":               {time.Hour, []tripseal.Question{url}, time.Hour},
+		"a form and a URL, shorter":   {time.Minute, []tripseal.Question{form, url}, time.Minute},
+		"a URL and a form, longer":    {30 * time.Minute, []tripseal.Question{url, form}, 30 * time.Minute},
+		"a URL, without a TTL of its": {0, []tripseal.Question{url}, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newService(t, mcpseal.Config{URLTTL: c.urlTTL})
+				s := newService(t, tripseal.Config{URLTTL: c.urlTTL})
 				round, _ := s.Open(t.Context(), deploy(), "")
 				if !round.Expires().IsZero() {
 					t.Error("a round that sealed nothing has an expiry")
@@ -92,14 +92,14 @@ func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 				time.Sleep(c.want - time.Millisecond)
 				s.accept(t, deploy(), token)
 				time.Sleep(time.Millisecond)
-				s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+				s.reject(t, deploy(), token, tripseal.ReasonExpired)
 			})
 		})
 	}
 }
 
 func TestDroppedAnswersAreSaid(t *testing.T) {
-	s := newService(t, mcpseal.Config{})
+	s := newService(t, tripseal.Config{})
 	round := s.accept(t, deploy(), s.first(t, deploy(), step, confirm))
 	records := len(s.book.records)
 	round.Dropped(t.Context(), 0)
@@ -111,14 +111,14 @@ func TestDroppedAnswersAreSaid(t *testing.T) {
 	if len(s.book.records) != records+1 || logged["answers"] != 3.0 || logged["level"] != "WARN" || logged["flow"] == nil || logged["target"] != "deploy" {
 		t.Errorf("the log says %v", logged)
 	}
-	if event.Op != mcpseal.OpDrop || event.Dropped != 3 || event.Flow == "" || event.Round != 1 || event.Reason != "" {
+	if event.Op != tripseal.OpDrop || event.Dropped != 3 || event.Flow == "" || event.Round != 1 || event.Reason != "" {
 		t.Errorf("the observer got %+v", event)
 	}
-	new(mcpseal.Round).Dropped(t.Context(), 1) // must not panic: this round has no boundary that could log it
+	new(tripseal.Round).Dropped(t.Context(), 1) // must not panic: this round has no boundary that could log it
 }
 
 func TestWhatIsWaivedCanBeAsked(t *testing.T) {
-	native := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	native := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: readable{}, Waive: allClaims}}})
 	if missing := native.Missing(allClaims); missing != 0 {
 		t.Errorf("native tokens lack %v", missing)
 	}
@@ -128,8 +128,8 @@ func TestWhatIsWaivedCanBeAsked(t *testing.T) {
 	if round := native.accept(t, deploy(), "plain.hush"); round.Waived() != allClaims {
 		t.Errorf("waived for the other: %v", round.Waived())
 	}
-	foreign := newService(t, mcpseal.Config{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimWording})
-	if missing := foreign.Missing(allClaims); missing != mcpseal.ClaimWording || missing.String() != "wording" {
+	foreign := newService(t, tripseal.Config{Format: readable{}, Waive: allClaims &^ tripseal.ClaimWording})
+	if missing := foreign.Missing(allClaims); missing != tripseal.ClaimWording || missing.String() != "wording" {
 		t.Errorf("the other's lack %v", missing)
 	}
 }

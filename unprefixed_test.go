@@ -1,4 +1,4 @@
-package mcpseal_test
+package tripseal_test
 
 import (
 	"context"
@@ -8,30 +8,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // bare is a format without a prefix. It records the tokens that it opens. Its token for a state is
 // the state itself.
 type bare struct {
-	carries mcpseal.ClaimSet
+	carries tripseal.ClaimSet
 	opened  *[]string
 }
 
-func (bare) Prefix() string              { return "" }
-func (f bare) Carries() mcpseal.ClaimSet { return f.carries }
-func (bare) Digest(*mcpseal.Binding) ([]byte, error) {
+func (bare) Prefix() string               { return "" }
+func (f bare) Carries() tripseal.ClaimSet { return f.carries }
+func (bare) Digest(*tripseal.Binding) ([]byte, error) {
 	return []byte("arguments"), nil
 }
-func (bare) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (bare) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	return c.State, nil
 }
-func (f bare) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f bare) Open(_ context.Context, _ *tripseal.Binding, token string) (tripseal.Claims, error) {
 	if f.opened != nil {
 		*f.opened = append(*f.opened, token)
 	}
 	now := time.Now().UnixMilli()
-	return mcpseal.Claims{
+	return tripseal.Claims{
 		Issued: now, Expires: now + 1000, State: token, HasState: true, Arguments: []byte("arguments"),
 		Flow: [16]byte{1}, FlowStart: now, Round: 1,
 	}, nil
@@ -41,21 +41,21 @@ func TestAFormatWithoutAPrefixGetsOnlyTokensWithNoKnownPrefix(t *testing.T) {
 	var seen []string
 	old := bare{allClaims, &seen}
 	keys := newRing(t, newKey(t))
-	also := []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}
-	for name, config := range map[string]mcpseal.Config{
-		"opening":             {Keys: keys, AlsoOpen: append(also, mcpseal.Accepted{Format: old})},
-		"opening, listed 1st": {Keys: keys, AlsoOpen: append([]mcpseal.Accepted{{Format: old}}, also...)},
-		"sealing":             {Format: old, AlsoOpen: append(also, mcpseal.Accepted{Format: mcpseal.NativeFormat(keys)})},
+	also := []tripseal.Accepted{{Format: readable{}, Waive: allClaims}}
+	for name, config := range map[string]tripseal.Config{
+		"opening":             {Keys: keys, AlsoOpen: append(also, tripseal.Accepted{Format: old})},
+		"opening, listed 1st": {Keys: keys, AlsoOpen: append([]tripseal.Accepted{{Format: old}}, also...)},
+		"sealing":             {Format: old, AlsoOpen: append(also, tripseal.Accepted{Format: tripseal.NativeFormat(keys)})},
 		"without native":      {Format: old, AlsoOpen: also},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, config)
-			native := newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+			native := newService(t, tripseal.Config{Keys: keys}).first(t, deploy(), step)
 			forged, cut := native[:40]+"AAAA"+native[44:], native[:len(native)-1]
 			seen = nil
-			want := mcpseal.ReasonForged
+			want := tripseal.ReasonForged
 			if name == "without native" {
-				want = mcpseal.ReasonMalformed
+				want = tripseal.ReasonMalformed
 			} else {
 				s.accept(t, deploy(), native)
 			}
@@ -87,12 +87,12 @@ func TestAFormatWithoutAPrefixGetsOnlyTokensWithNoKnownPrefix(t *testing.T) {
 
 func TestTwoFormatsWithoutAPrefixAreRefused(t *testing.T) {
 	old := bare{carries: allClaims}
-	for name, config := range map[string]mcpseal.Config{
-		"sealing and opening": {Format: old, AlsoOpen: []mcpseal.Accepted{{Format: old}}},
-		"opening twice":       {Keys: newRing(t, newKey(t)), AlsoOpen: []mcpseal.Accepted{{Format: old}, {Format: readable{}, Waive: allClaims}, {Format: old}}},
+	for name, config := range map[string]tripseal.Config{
+		"sealing and opening": {Format: old, AlsoOpen: []tripseal.Accepted{{Format: old}}},
+		"opening twice":       {Keys: newRing(t, newKey(t)), AlsoOpen: []tripseal.Accepted{{Format: old}, {Format: readable{}, Waive: allClaims}, {Format: old}}},
 	} {
 		config.Audience, config.Logger = "a", slog.New(slog.DiscardHandler)
-		if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "two formats without a prefix") {
+		if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "two formats without a prefix") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -101,22 +101,22 @@ func TestTwoFormatsWithoutAPrefixAreRefused(t *testing.T) {
 // TestATokenThatWouldNotComeBackIsNotSealed checks that a token is not sealed if it is empty, or if
 // it begins with the prefix of another format.
 func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
-	s := newService(t, mcpseal.Config{
+	s := newService(t, tripseal.Config{
 		Format:   bare{carries: allClaims},
-		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(newRing(t, newKey(t)))}, {Format: readable{}, Waive: allClaims}},
+		AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(newRing(t, newKey(t)))}, {Format: readable{}, Waive: allClaims}},
 	})
-	alone := newService(t, mcpseal.Config{Format: bare{carries: allClaims}})
+	alone := newService(t, tripseal.Config{Format: bare{carries: allClaims}})
 	seal := func(s service, state string) (string, error) {
 		round, _ := s.Open(t.Context(), deploy(), "")
 		return s.Seal(t.Context(), &round, &state)
 	}
 	for _, state := range []string{"", "ms1.hush", "mc1.hush", "plain.hush"} {
 		token, err := seal(s, state)
-		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+		s.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	}
 	for _, state := range []string{"", "ms1.hush", "mc1.hush"} {
 		token, err := seal(alone, state)
-		alone.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+		alone.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	}
 	if logged := alone.book.last(t); logged["format"] != "unprefixed" {
 		t.Errorf("the log says %v", logged)
@@ -131,11 +131,11 @@ func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
 }
 
 func TestAnUnprefixedFormatIsNamedInErrorsAndTheLog(t *testing.T) {
-	config := mcpseal.Config{Format: bare{}, Audience: "a", Logger: slog.New(slog.DiscardHandler)}
-	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), `"unprefixed" cannot carry request`) {
+	config := tripseal.Config{Format: bare{}, Audience: "a", Logger: slog.New(slog.DiscardHandler)}
+	if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), `"unprefixed" cannot carry request`) {
 		t.Errorf("without a waiver: %v", err)
 	}
-	s := newService(t, mcpseal.Config{Format: bare{}, Waive: allClaims})
+	s := newService(t, tripseal.Config{Format: bare{}, Waive: allClaims})
 	if logged := s.book.last(t); logged["format"] != "unprefixed" {
 		t.Errorf("the log says %v", logged)
 	}
@@ -152,33 +152,33 @@ var ends = time.Now().Add(time.Hour)
 func (o open) Unsealed() ([]string, time.Time) { return o.tools, ends }
 
 func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
-	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
+	store := storeFunc(func(context.Context, tripseal.Use) (bool, error) { return true, nil })
 	keys := newRing(t, newKey(t))
 	plain := open{tools: []string{"deploy"}}
-	native := mcpseal.Accepted{Format: mcpseal.NativeFormat(keys)}
+	native := tripseal.Accepted{Format: tripseal.NativeFormat(keys)}
 	for name, c := range map[string]struct {
-		config mcpseal.Config
+		config tripseal.Config
 		want   string
 	}{
-		"single use for everything": {mcpseal.Config{Keys: keys, Replay: store, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
-		"single use for its tool":   {mcpseal.Config{Keys: keys, Replay: store, ReplayTools: []string{"other", "deploy"}, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
-		"single use, sealing":       {mcpseal.Config{Format: plain, Waive: allClaims, Replay: store, AlsoOpen: []mcpseal.Accepted{native}}, "cannot work only once"},
-		"nothing else":              {mcpseal.Config{Format: plain, Waive: allClaims}, "add NativeFormat(keys)"},
-		"a claim":                   {mcpseal.Config{Keys: keys, AlsoOpen: []mcpseal.Accepted{{Format: open{bare: bare{carries: mcpseal.ClaimUser}}, Waive: allClaims &^ mcpseal.ClaimUser}}}, "cannot carry user"},
+		"single use for everything": {tripseal.Config{Keys: keys, Replay: store, AlsoOpen: []tripseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
+		"single use for its tool":   {tripseal.Config{Keys: keys, Replay: store, ReplayTools: []string{"other", "deploy"}, AlsoOpen: []tripseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
+		"single use, sealing":       {tripseal.Config{Format: plain, Waive: allClaims, Replay: store, AlsoOpen: []tripseal.Accepted{native}}, "cannot work only once"},
+		"nothing else":              {tripseal.Config{Format: plain, Waive: allClaims}, "add NativeFormat(keys)"},
+		"a claim":                   {tripseal.Config{Keys: keys, AlsoOpen: []tripseal.Accepted{{Format: open{bare: bare{carries: tripseal.ClaimUser}}, Waive: allClaims &^ tripseal.ClaimUser}}}, "cannot carry user"},
 	} {
 		c.config.Audience, c.config.Logger = "a", slog.New(slog.DiscardHandler)
-		if _, err := mcpseal.New(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := tripseal.New(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	for claim := mcpseal.ClaimSet(1); claim < allClaims; claim <<= 1 {
-		for name, config := range map[string]mcpseal.Config{
-			"sealing": {Format: plain, Waive: allClaims &^ claim, AlsoOpen: []mcpseal.Accepted{native}},
-			"opening": {Keys: keys, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims &^ claim}}},
+	for claim := tripseal.ClaimSet(1); claim < allClaims; claim <<= 1 {
+		for name, config := range map[string]tripseal.Config{
+			"sealing": {Format: plain, Waive: allClaims &^ claim, AlsoOpen: []tripseal.Accepted{native}},
+			"opening": {Keys: keys, AlsoOpen: []tripseal.Accepted{{Format: plain, Waive: allClaims &^ claim}}},
 		} {
 			config.Audience, config.Logger = "a", slog.New(slog.DiscardHandler)
-			config.MaxFlow, config.MaxRounds = mcpseal.NoLimit, mcpseal.NoLimit // so the config demands few claims
-			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
+			config.MaxFlow, config.MaxRounds = tripseal.NoLimit, tripseal.NoLimit // so the config demands few claims
+			if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
 				t.Errorf("%s without a waiver of %s: %v", name, claim, err)
 			}
 		}
@@ -190,14 +190,14 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 // report them as missing, and the round must not report them as waived. The test also presents a
 // state for a tool that is not among the format's tools: the state must be rejected.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
-	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
-	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+	store := storeFunc(func(context.Context, tripseal.Use) (bool, error) { return true, nil })
+	never := tripseal.ClaimSingleUse | tripseal.ClaimWording
 	keys := newRing(t, newKey(t))
-	s := newService(t, mcpseal.Config{
+	s := newService(t, tripseal.Config{
 		Keys: keys, Replay: store, ReplayTools: []string{"deploy"},
-		AlsoOpen: []mcpseal.Accepted{{Format: open{tools: []string{"other"}}, Waive: allClaims}},
+		AlsoOpen: []tripseal.Accepted{{Format: open{tools: []string{"other"}}, Waive: allClaims}},
 	})
-	s.reject(t, deploy(), "hush", mcpseal.ReasonClaimMissing)
+	s.reject(t, deploy(), "hush", tripseal.ReasonClaimMissing)
 	other := deploy()
 	other.Target = "other"
 	round := s.accept(t, other, "hush")
@@ -207,8 +207,8 @@ func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	if s.Missing(allClaims) != 0 {
 		t.Errorf("the native format lacks %v", s.Missing(allClaims))
 	}
-	sealing := newService(t, mcpseal.Config{
-		Format: open{tools: []string{"other"}}, Waive: allClaims, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(keys)}},
+	sealing := newService(t, tripseal.Config{
+		Format: open{tools: []string{"other"}}, Waive: allClaims, AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(keys)}},
 	})
 	if missing := sealing.Missing(allClaims); missing != never {
 		t.Errorf("an unsealed format lacks only %v", missing)
@@ -216,7 +216,7 @@ func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 }
 
 func TestAnUnsealedFormatIsSaidOutLoud(t *testing.T) {
-	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: open{tools: []string{"deploy", "book\n"}}, Waive: allClaims}}})
+	s := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: open{tools: []string{"deploy", "book\n"}}, Waive: allClaims}}})
 	logged := s.book.last(t)
 	until, err := time.Parse(time.RFC3339, logged["until"].(string))
 	if message, _ := logged["msg"].(string); logged["level"] != "WARN" || !strings.Contains(message, "not protected") ||

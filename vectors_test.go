@@ -1,4 +1,4 @@
-package mcpseal
+package tripseal
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // testdata/native.json holds fixed tokens. Every release must open some of them and reject the
@@ -212,7 +212,7 @@ func mintVectors(t *testing.T) {
 	}
 	for _, c := range cases {
 		v := c.vector
-		secret := sha256.Sum256([]byte("mcpseal vector: " + v.Name))
+		secret := sha256.Sum256([]byte("tripseal vector: " + v.Name))
 		v.Secret = hex.EncodeToString(secret[:])
 		key := v.key(t)
 		v.KeyText, v.KeyID = key.Reveal(), key.ID().String()

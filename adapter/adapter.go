@@ -1,7 +1,7 @@
 // Package adapter is for authors of adapters. It holds the code that adapters of all MCP
 // SDKs need. If you write a server, use an adapter, such as gosdk or mcpgo.
 //
-// An adapter moves fields between an SDK and a [mcpseal.Boundary], and the boundary
+// An adapter moves fields between an SDK and a [tripseal.Boundary], and the boundary
 // decides what is accepted. The rest of the work is the same for every SDK, and is in
 // this package: keeping a copy of the arguments that no handler can change ([Arguments]),
 // asking only what the client can answer ([Capabilities]), finding incomplete answers

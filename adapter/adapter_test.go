@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestHasNull(t *testing.T) {
@@ -60,7 +60,7 @@ func TestStringsAreWrittenAsJSON(t *testing.T) {
 	if text := adapter.AppendStrings(nil, nil); string(text) != "{}" {
 		t.Errorf("got %s", text)
 	}
-	invalid := mcpseal.Binding{Arguments: adapter.AppendStrings(nil, map[string]string{"a": "\xff"})}
+	invalid := tripseal.Binding{Arguments: adapter.AppendStrings(nil, map[string]string{"a": "\xff"})}
 	if _, err := invalid.ArgumentsDigest(); err == nil {
 		t.Error("text that is not UTF-8 has a digest")
 	}
@@ -68,8 +68,8 @@ func TestStringsAreWrittenAsJSON(t *testing.T) {
 
 func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
 	needs := map[string]adapter.Need{
-		"form": {Kind: mcpseal.KindForm}, "url": {Kind: mcpseal.KindURL}, "sampling": {Kind: mcpseal.KindSampling},
-		"tools": {Kind: mcpseal.KindSampling, Tools: true}, "roots": {Kind: mcpseal.KindRoots}, "none": {},
+		"form": {Kind: tripseal.KindForm}, "url": {Kind: tripseal.KindURL}, "sampling": {Kind: tripseal.KindSampling},
+		"tools": {Kind: tripseal.KindSampling, Tools: true}, "roots": {Kind: tripseal.KindRoots}, "none": {},
 	}
 	for text, want := range map[string]string{
 		`{}`: "", `{"elicitation":{}}`: "form", `{"elicitation":{"form":{}}}`: "form", `{"elicitation":{"url":{}}}`: "url",
@@ -103,7 +103,7 @@ func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
 
 func TestCursorsOfToolsNeedAUserIfTheBoundarySaysSo(t *testing.T) {
 	for _, own := range []bool{false, true} {
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), RequireUser: true, Logger: slog.New(slog.DiscardHandler)})
+		boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), RequireUser: true, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestCursorsOfToolsNeedAUserIfTheBoundarySaysSo(t *testing.T) {
 			}
 		}
 		for user, want := range map[string]bool{"": false, "alice": true} {
-			request := mcpseal.Request{Method: "tools/call", Target: "t", Principal: func(context.Context) (string, error) { return user, nil }}
+			request := tripseal.Request{Method: "tools/call", Target: "t", Principal: func(context.Context) (string, error) { return user, nil }}
 			page, err := adapter.ToolCursors(boundary, issuer).Open(t.Context(), request, "")
 			if err == nil {
 				_, err = page.Next(t.Context(), cursor.NextPage{Position: []byte("1")})
@@ -225,17 +225,17 @@ func TestWhatCannotBeWrittenIsFound(t *testing.T) {
 
 func TestATokenPinsTheWordingOfAllItsQuestionsOrOfNone(t *testing.T) {
 	boundary := sealtest.Boundary(t)
-	request := mcpseal.Request{Method: "tools/call", Target: "t"}
+	request := tripseal.Request{Method: "tools/call", Target: "t"}
 	digest := [16]byte{15: 1}
 	for name, c := range map[string]struct {
-		questions []mcpseal.Question
+		questions []tripseal.Question
 		want      bool
 	}{
 		"no question": {nil, false},
-		"no digest":   {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm}}, false},
-		"one digest":  {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm, Digest: digest}, {Key: "b", Kind: mcpseal.KindRoots}}, false},
-		"the last":    {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm}, {Key: "b", Kind: mcpseal.KindRoots, Digest: digest}}, false},
-		"all digests": {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm, Digest: digest}, {Key: "b", Kind: mcpseal.KindRoots, Digest: digest}}, true},
+		"no digest":   {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm}}, false},
+		"one digest":  {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm, Digest: digest}, {Key: "b", Kind: tripseal.KindRoots}}, false},
+		"the last":    {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm}, {Key: "b", Kind: tripseal.KindRoots, Digest: digest}}, false},
+		"all digests": {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm, Digest: digest}, {Key: "b", Kind: tripseal.KindRoots, Digest: digest}}, true},
 	} {
 		round, err := boundary.Open(t.Context(), request, "")
 		if err != nil || adapter.PinsWording(&round) {

@@ -32,7 +32,7 @@ func CopyStrings(members map[string]string) *Arguments {
 }
 
 // Text returns the copy. The copy is valid until Release is called. Use the copy as
-// [mcpseal.Request].Arguments.
+// [tripseal.Request].Arguments.
 func (a *Arguments) Text() []byte {
 	if a == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Capabilities is what a client has declared: the kinds of questions that it can answer.
@@ -21,8 +21,8 @@ type Capabilities struct {
 // Revision 2026-07-28 forbids questions whose capability the client has not declared.
 // Make a Need for each question of a result.
 type Need struct {
-	Kind  mcpseal.Kind // the kind of the question
-	Tools bool         // true for a sampling request that offers tools
+	Kind  tripseal.Kind // the kind of the question
+	Tools bool          // true for a sampling request that offers tools
 }
 
 // Meet reports whether a client with these capabilities can answer a question with this
@@ -30,13 +30,13 @@ type Need struct {
 // [MissingCapabilities] instead of the questions.
 func (c Capabilities) Meet(need Need) bool {
 	switch need.Kind {
-	case mcpseal.KindForm:
+	case tripseal.KindForm:
 		return c.Form
-	case mcpseal.KindURL:
+	case tripseal.KindURL:
 		return c.URL
-	case mcpseal.KindSampling:
+	case tripseal.KindSampling:
 		return c.Sampling && (!need.Tools || c.SamplingTools)
-	case mcpseal.KindRoots:
+	case tripseal.KindRoots:
 		return c.Roots
 	}
 	return false
@@ -62,7 +62,7 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 // MissingCapabilities returns the protocol's error for a client that has not declared the
 // capabilities for some questions. The error's data lists the capabilities that these
 // questions need. Send this error in place of the questions.
-func MissingCapabilities(needs ...Need) mcpseal.WireError {
+func MissingCapabilities(needs ...Need) tripseal.WireError {
 	required := make(map[string]map[string]any)
 	for _, name := range names(needs) {
 		capability, part, _ := strings.Cut(name, ".")
@@ -77,7 +77,7 @@ func MissingCapabilities(needs ...Need) mcpseal.WireError {
 	if err != nil {
 		panic("adapter: " + err.Error()) // never happens: the value above can always be written as JSON
 	}
-	return mcpseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
+	return tripseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
 }
 
 // CapabilityNames returns the names of the capabilities that questions need, sorted and
@@ -88,17 +88,17 @@ func CapabilityNames(needs ...Need) string { return strings.Join(names(needs), "
 func names(needs []Need) (names []string) {
 	for _, need := range needs {
 		switch need.Kind {
-		case mcpseal.KindForm:
+		case tripseal.KindForm:
 			names = append(names, "elicitation.form")
-		case mcpseal.KindURL:
+		case tripseal.KindURL:
 			names = append(names, "elicitation.url")
-		case mcpseal.KindSampling:
+		case tripseal.KindSampling:
 			if need.Tools {
 				names = append(names, "sampling.tools")
 			} else {
 				names = append(names, "sampling")
 			}
-		case mcpseal.KindRoots:
+		case tripseal.KindRoots:
 			names = append(names, "roots")
 		}
 	}

@@ -3,8 +3,8 @@ package adapter
 import (
 	"context"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // maxListPosition is the greatest length of an SDK's own cursor that an adapter seals. An
@@ -14,7 +14,7 @@ const maxListPosition = 32 << 10
 // ListCursors returns an issuer of cursors for the SDK's own lists, such as tools/list.
 // It seals with the boundary's keys. ListCursors returns nil if the boundary has no keys.
 // Use ListCursors to replace the cursors of the SDK, which clients can read and change.
-func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
+func ListCursors(boundary *tripseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
@@ -22,9 +22,9 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 // issuer that the server's author set, or nil if the author set none. ToolCursors returns
 // the author's issuer if there is one. Otherwise it returns an issuer that seals with the
 // boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
-// [mcpseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
+// [tripseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
 // issuer to [ServePage].
-func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
+func ToolCursors(boundary *tripseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
 		return nativeCursors(boundary, 0)
 	}
@@ -34,7 +34,7 @@ func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	return own
 }
 
-func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
+func nativeCursors(boundary *tripseal.Boundary, maxPosition int) cursor.Issuer {
 	config, ok := cursor.ConfigOf(boundary)
 	if !ok {
 		return nil
@@ -51,7 +51,7 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 // by a function that fails if there is no user.
 type forUsers struct{ cursor.Issuer }
 
-func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
+func (f forUsers) Open(ctx context.Context, request tripseal.Request, text string) (cursor.Page, error) {
 	ask := request.Principal
 	request.Principal = func(ctx context.Context) (string, error) {
 		user, err := ask(ctx)
@@ -63,4 +63,4 @@ func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string
 	return f.Issuer.Open(ctx, request, text)
 }
 
-const errNobody = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
+const errNobody = tripseal.PlainError("nobody is calling, and tripseal.Config.RequireUser is set")

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // PageOptions sets the names of the members that a paged tool adds to its arguments and
@@ -33,7 +33,7 @@ type PageOptions struct {
 
 	// MaxArguments is the greatest length of the arguments' JSON in bytes, without the
 	// cursor. The length is checked before the JSON is read. MaxArguments must not exceed
-	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if that is
+	// tripseal.Config.MaxArguments. 0 means 64 KiB, or tripseal.Config.MaxArguments if that is
 	// less.
 	MaxArguments int
 }
@@ -50,7 +50,7 @@ const CursorRoom = 132 << 10
 
 // WithDefaults returns a copy of the options in which zero values are replaced with their
 // defaults. It returns an error if an option is wrong. The limit must be
-// [mcpseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
+// [tripseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
 // its default. Call WithDefaults when a paged tool is registered.
 func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	var resolved PageOptions
@@ -65,7 +65,7 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
 	}
 	if resolved.MaxArguments < 0 || resolved.MaxArguments > limit {
-		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is mcpseal.Config.MaxArguments", resolved.MaxArguments, limit)
+		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is tripseal.Config.MaxArguments", resolved.MaxArguments, limit)
 	}
 	return resolved, nil
 }
@@ -76,7 +76,7 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 // does not run. If a cursor cannot be opened or sealed, the error is a *[CursorError]. Call
 // ServePage in the handler that you register for a paged tool.
 func ServePage[At, Item any](
-	ctx context.Context, cursors cursor.Issuer, request mcpseal.Request, token string, names PageOptions,
+	ctx context.Context, cursors cursor.Issuer, request tripseal.Request, token string, names PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
 ) ([]byte, error) {
 	place, err := cursor.For[At](cursors).Open(ctx, request, token)
@@ -117,8 +117,8 @@ type CursorError struct{ err error }
 func (e *CursorError) Error() string { return e.Wire().Message }
 
 // Wire returns the error that the client may see. Send it as the answer to the call.
-func (e *CursorError) Wire() mcpseal.WireError { return cursor.Wire(e.err) }
+func (e *CursorError) Wire() tripseal.WireError { return cursor.Wire(e.err) }
 
 // ErrNoKeys is the error for a paged tool on a server whose boundary cannot seal cursors.
 // Panic or fail with it when the tool is registered.
-var ErrNoKeys = errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")
+var ErrNoKeys = errors.New("the boundary has no keys of its own; set Options.Cursors, or add tripseal.NativeFormat to Config.AlsoOpen")

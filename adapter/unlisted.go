@@ -35,7 +35,7 @@ func (u *Unlisted) Expect(option string, tools []string) {
 // all pages, from number 0 to the last. Call Page for each result of tools/list.
 func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.Seq[string], logger func() *slog.Logger) {
 	for tool, option := range u.missing(number, last, tools) {
-		logger().WarnContext(ctx, "mcpseal: an option names a tool that this user cannot call, or that is not registered under this name: check its spelling", "option", option, "tool", tool)
+		logger().WarnContext(ctx, "tripseal: an option names a tool that this user cannot call, or that is not registered under this name: check its spelling", "option", option, "tool", tool)
 	}
 }
 

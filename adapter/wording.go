@@ -1,6 +1,6 @@
 package adapter
 
-import "github.com/mcpseal/mcpseal"
+import "github.com/tripseal/tripseal"
 
 // PinsWording reports whether the token of a round pins the wording of its questions: the
 // token has questions, and each of them has a digest of its wording. Only a package that
@@ -10,7 +10,7 @@ import "github.com/mcpseal/mcpseal"
 // answers for its own questions. This can happen, for example, while a tool moves from one
 // SDK to another. So give such a handler neither the state nor the answers, as if the call
 // had no token.
-func PinsWording(round *mcpseal.Round) (pins bool) {
+func PinsWording(round *tripseal.Round) (pins bool) {
 	for q := range round.Asked {
 		if pins = q.Digest != [16]byte{}; !pins {
 			return false

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // CheckWritable returns an error if a value cannot be written as JSON. Call it with each question
@@ -16,7 +16,7 @@ func CheckWritable(value any) error {
 	if isPlain(value, 0) {
 		return nil
 	}
-	return mcpseal.Guard(func() error {
+	return tripseal.Guard(func() error {
 		_, err := json.Marshal(value)
 		return err
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 var deployArguments = json.RawMessage(`{"service":"frontend","version":"1.4.2","region":"eu-west"}`)
@@ -38,7 +38,7 @@ func askingServer(protected bool) *mcp.Server {
 	server.AddTool(&mcp.Tool{Name: "silent", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return done() })
 	if protected {
 		quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-		b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: audience, Logger: quiet})
+		b, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: audience, Logger: quiet})
 		check(err)
 		gosdk.Protect(server, b, &gosdk.Options{Logger: quiet})
 	}
@@ -113,7 +113,7 @@ func passOn(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 func sealing() mcp.Middleware {
-	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
+	receiving, _ := gosdk.Middleware(boundary(tripseal.Ephemeral()), nil)
 	return receiving
 }
 
@@ -175,14 +175,14 @@ func middlewareSilent() func() {
 // also makes the server, which takes most of the time.
 func installContenders() []contender {
 	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	b := boundary(mcpseal.Ephemeral())
+	b := boundary(tripseal.Ephemeral())
 	protection := gosdk.Prepare(b, quiet)
 	serverWith := func(install func(*mcp.Server)) func() {
 		return func() { install(mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)) }
 	}
 	return []contender{
 		{"two empty middlewares", 0, serverWith(func(s *mcp.Server) { s.AddReceivingMiddleware(passOn); s.AddSendingMiddleware(passOn) })},
-		{"mcpseal, prepared once: Install", 0, serverWith(func(s *mcp.Server) { protection.Install(s) })},
-		{"mcpseal: Protect", 0, serverWith(func(s *mcp.Server) { gosdk.Protect(s, b, quiet) })},
+		{"tripseal, prepared once: Install", 0, serverWith(func(s *mcp.Server) { protection.Install(s) })},
+		{"tripseal: Protect", 0, serverWith(func(s *mcp.Server) { gosdk.Protect(s, b, quiet) })},
 	}
 }

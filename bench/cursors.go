@@ -11,9 +11,9 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat/atd"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat/atd"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // cursorComparison compares ways to serve a page of a list. To serve a page means to open its
@@ -37,7 +37,7 @@ func cursorComparison() comparison {
 
 func nativeCursor(position string) contender {
 	ctx := context.Background()
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	check(err)
 	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: audience})
 	check(err)
@@ -46,7 +46,7 @@ func nativeCursor(position string) contender {
 	next := cursor.NextPage{Position: []byte(position)}
 	token, err := page.Next(ctx, next)
 	check(err)
-	return contender{"mcpseal/cursor", len(token), func() {
+	return contender{"tripseal/cursor", len(token), func() {
 		page, err := cursors.Open(ctx, request, token)
 		check(err)
 		_, err = page.Next(ctx, cursor.NextPage{Position: page.Position()})
@@ -95,7 +95,7 @@ func goATDCursor(position string) contender {
 	request := atd.Request{Tool: target, Caller: principal}
 	token, err := issuer.Issue(request, atd.Page{Index: 1, State: []byte(position)})
 	check(err)
-	return contender{"mcpseal/compat/atd (signed, readable)", len(token), func() {
+	return contender{"tripseal/compat/atd (signed, readable)", len(token), func() {
 		page, err := issuer.Open(request, token)
 		check(err)
 		_, err = issuer.Issue(request, atd.Page{Index: page.Index + 1, State: page.State})

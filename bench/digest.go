@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 type argumentText struct{ name, json string }
@@ -35,8 +35,8 @@ func digestContenders(text string) []contender {
 			}
 			sha256.Sum256(raw)
 		}},
-		{"mcpseal", 0, func() {
-			b := mcpseal.Binding{Arguments: raw}
+		{"tripseal", 0, func() {
+			b := tripseal.Binding{Arguments: raw}
 			_, err := b.ArgumentsDigest()
 			check(err)
 		}},
@@ -66,7 +66,7 @@ func memberContenders(count int) []contender {
 	inDisorder := objectOf(order)
 	digest := func(arguments []byte) func() {
 		return func() {
-			b := mcpseal.Binding{Arguments: arguments}
+			b := tripseal.Binding{Arguments: arguments}
 			_, err := b.ArgumentsDigest()
 			check(err)
 		}

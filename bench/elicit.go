@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // elicitComparisons measure a question that the user answered in an earlier round: the
@@ -19,8 +19,8 @@ import (
 func elicitComparisons() []comparison {
 	const about = "elicit, a question that was answered in an earlier round"
 	return []comparison{
-		{title: about, most: 60, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore()}}},
-		{title: about + ", with an Enum", most: 60, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore(regions())}}},
+		{title: about, most: 60, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore()}}},
+		{title: about + ", with an Enum", most: 60, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore(regions())}}},
 	}
 }
 
@@ -76,7 +76,7 @@ func answeredBefore(options ...elicit.FormOption) func() {
 func thirdRound(options ...elicit.FormOption) func() *elicit.Asker {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	protected := gosdk.Protect(server, boundary(mcpseal.Ephemeral()), &gosdk.Options{Logger: quiet})
+	protected := gosdk.Protect(server, boundary(tripseal.Ephemeral()), &gosdk.Options{Logger: quiet})
 	var third *elicit.Asker
 	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, _ map[string]any) (string, error) {
 		if _, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value(); err != nil {

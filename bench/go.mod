@@ -1,4 +1,4 @@
-module github.com/mcpseal/mcpseal/bench
+module github.com/tripseal/tripseal/bench
 
 go 1.25.5
 
@@ -10,11 +10,11 @@ require (
 	github.com/gorilla/securecookie v1.1.2
 	github.com/gowebpki/jcs v1.0.2
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcpseal/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/compat/atd v0.0.0
-	github.com/mcpseal/mcpseal/gosdk v0.0.0
-	github.com/mcpseal/mcpseal/mcpgo v0.0.0
-	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0
+	github.com/tripseal/tripseal v0.0.0
+	github.com/tripseal/tripseal/compat/atd v0.0.0
+	github.com/tripseal/tripseal/gosdk v0.0.0
+	github.com/tripseal/tripseal/mcpgo v0.0.0
+	github.com/tripseal/tripseal/replay/redisreplay v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/redis/go-redis/v9 v9.22.0
 )
@@ -41,9 +41,9 @@ require (
 )
 
 replace (
-	github.com/mcpseal/mcpseal => ..
-	github.com/mcpseal/mcpseal/compat/atd => ../compat/atd
-	github.com/mcpseal/mcpseal/gosdk => ../gosdk
-	github.com/mcpseal/mcpseal/mcpgo => ../mcpgo
-	github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay
+	github.com/tripseal/tripseal => ..
+	github.com/tripseal/tripseal/compat/atd => ../compat/atd
+	github.com/tripseal/tripseal/gosdk => ../gosdk
+	github.com/tripseal/tripseal/mcpgo => ../mcpgo
+	github.com/tripseal/tripseal/replay/redisreplay => ../replay/redisreplay
 )

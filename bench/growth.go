@@ -12,10 +12,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // growth is how the CPU time of a job grows with the size of what the job works on.
@@ -122,7 +122,7 @@ func growingJobs() []growing {
 		states    = [3]int{160, 1_600, 16_000}
 		texts     = [3]int{40_000, 400_000, 4_000_000}
 		members   = [3]int{650, 6_500, 65_000}
-		questions = [3]int{1, 10, mcpseal.MaxQuestions}
+		questions = [3]int{1, 10, tripseal.MaxQuestions}
 		rounds    = [3]int{1, 10, 100}
 		keys      = [3]int{10, 100, 1_000}
 		uses      = [3]int{1_000, 10_000, 100_000}
@@ -175,22 +175,22 @@ func timed(run func()) func() float64 {
 }
 
 func digestOf(arguments string) func() float64 {
-	b := mcpseal.Binding{Arguments: []byte(arguments)}
+	b := tripseal.Binding{Arguments: []byte(arguments)}
 	return timed(func() {
 		_, err := b.ArgumentsDigest()
 		check(err)
 	})
 }
 
-func questionsOf(n int) (all []mcpseal.Question) {
+func questionsOf(n int) (all []tripseal.Question) {
 	for i := range n {
-		all = append(all, mcpseal.Question{Key: fmt.Sprintf("%0*d", mcpseal.MaxQuestionKey, i), Kind: mcpseal.KindForm})
+		all = append(all, tripseal.Question{Key: fmt.Sprintf("%0*d", tripseal.MaxQuestionKey, i), Kind: tripseal.KindForm})
 	}
 	return all
 }
 
 func sealQuestions(n int) func() float64 {
-	ctx, b, questions, state := context.Background(), boundary(ring(mcpseal.GenerateKey())), questionsOf(n), "x"
+	ctx, b, questions, state := context.Background(), boundary(ring(tripseal.GenerateKey())), questionsOf(n), "x"
 	round, err := b.Open(ctx, request, "")
 	check(err)
 	return timed(func() {
@@ -200,7 +200,7 @@ func sealQuestions(n int) func() float64 {
 }
 
 func openQuestions(n int) func() float64 {
-	ctx, b := context.Background(), boundary(ring(mcpseal.GenerateKey()))
+	ctx, b := context.Background(), boundary(ring(tripseal.GenerateKey()))
 	token := sealFirst(b, "x", questionsOf(n)...)
 	return timed(func() {
 		_, err := b.Open(ctx, request, token)
@@ -209,7 +209,7 @@ func openQuestions(n int) func() float64 {
 }
 
 func acceptAnswers(n int) func() float64 {
-	b, questions := boundary(ring(mcpseal.GenerateKey())), questionsOf(n)
+	b, questions := boundary(ring(tripseal.GenerateKey())), questionsOf(n)
 	round, err := b.Open(context.Background(), request, sealFirst(b, "x", questions...))
 	check(err)
 	return timed(func() {
@@ -285,8 +285,8 @@ type remark struct {
 // round. The argument of the call is the number of rounds.
 func interviewer() *mcp.ClientSession {
 	quiet := slog.New(slog.DiscardHandler)
-	b, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: audience, Logger: quiet, MaxRounds: mcpseal.NoLimit, MaxState: 1 << 20,
+	b, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: audience, Logger: quiet, MaxRounds: tripseal.NoLimit, MaxState: 1 << 20,
 	})
 	check(err)
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)

@@ -1,5 +1,5 @@
-// Bench compares the speed of mcpseal with the least possible work (AES-GCM and base64
-// alone) and with what a Go server would use instead of mcpseal. The contenders of a table
+// Bench compares the speed of tripseal with the least possible work (AES-GCM and base64
+// alone) and with what a Go server would use instead of tripseal. The contenders of a table
 // take turns in one run on one goroutine, so that noise affects all of them alike. Compare
 // only the ratios: the times depend on the machine.
 //

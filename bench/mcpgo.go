@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // mcpgoComparisons returns the comparisons that measure how long a server takes to turn the
@@ -65,7 +65,7 @@ func emptyMiddleware(srv *server.MCPServer) {
 }
 
 func protectMCPGo(srv *server.MCPServer) {
-	mcpgo.Protect(srv, boundary(mcpseal.Ephemeral()), &mcpgo.Options{Principal: mcpseal.User(principal), Logger: slog.New(slog.DiscardHandler)})
+	mcpgo.Protect(srv, boundary(tripseal.Ephemeral()), &mcpgo.Options{Principal: tripseal.User(principal), Logger: slog.New(slog.DiscardHandler)})
 }
 
 // mcpgoServer returns a server with a tool and a prompt that ask the user a question once,

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// hop compares the command mcpseal proxy with a plain reverse proxy, as a client sees them. Both
+// hop compares the command tripseal proxy with a plain reverse proxy, as a client sees them. Both
 // are in front of the same server. Plain and Sealing have the same unit: nanoseconds for times,
 // jobs per second for rates.
 type hop struct {
@@ -54,7 +54,7 @@ func proxiedJobs() []proxiedJob {
 
 func proxyComparisons() []comparison {
 	_, missing := exec.LookPath("go")
-	const about = "mcpseal proxy against httputil.ReverseProxy, "
+	const about = "tripseal proxy against httputil.ReverseProxy, "
 	return []comparison{
 		{title: about + "median times", missing: missing, hops: hopTimes},
 		{title: fmt.Sprintf("%srates with %d clients, JSON", about, proxyWorkers), missing: missing, hops: hopRates},
@@ -173,11 +173,11 @@ type proxyPair [2]string
 // startProxies builds the command, and starts a server and the two proxies in front of it, each
 // in a process of its own. cleanUp ends them.
 var startProxies = sync.OnceValue(func() (pair proxyPair) {
-	dir, err := os.MkdirTemp("", "mcpseal-bench-")
+	dir, err := os.MkdirTemp("", "tripseal-bench-")
 	check(err)
 	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
-	command := filepath.Join(dir, "mcpseal.exe") // Windows starts only files whose names end with .exe
-	build := exec.Command("go", "build", "-C", filepath.Join("..", "cmd", "mcpseal"), "-o", command, ".")
+	command := filepath.Join(dir, "tripseal.exe") // Windows starts only files whose names end with .exe
+	build := exec.Command("go", "build", "-C", filepath.Join("..", "cmd", "tripseal"), "-o", command, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("go build: %v\n%s", err, out))
 	}
@@ -215,8 +215,8 @@ func startServing(cmd *exec.Cmd, environment ...string) (address string) {
 
 // Two environment variables tell a process of the benchmark to serve.
 const (
-	proxyRole     = "MCPSEAL_BENCH_ROLE"     // "server", or "proxy" for the plain proxy in front of the server
-	proxyUpstream = "MCPSEAL_BENCH_UPSTREAM" // for the proxy: the address of the server
+	proxyRole     = "TRIPSEAL_BENCH_ROLE"     // "server", or "proxy" for the plain proxy in front of the server
+	proxyUpstream = "TRIPSEAL_BENCH_UPSTREAM" // for the proxy: the address of the server
 )
 
 // playRole serves HTTP and never returns, if the process was started as the server or as
@@ -245,7 +245,7 @@ func playRole() {
 			forward.ServeHTTP(w, r)
 		})
 	}
-	ballast = nil // the server and the plain proxy run without it; mcpseal proxy makes a ballast of its own
+	ballast = nil // the server and the plain proxy run without it; tripseal proxy makes a ballast of its own
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())

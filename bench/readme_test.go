@@ -26,9 +26,9 @@ const (
 var figures = []figure{
 	{"opens a token of the Python SDK about # times as fast", "open a token of the Python SDK", "the Python SDK", "ratio"},
 	{"a token of the TypeScript SDK more than # times as fast", "open a token of the TypeScript SDK", "the TypeScript SDK", "ratio"},
-	{"issuing the cursor of the next page together take about # times as long", "a page: open its cursor", "mcpseal/cursor", "ratio"},
+	{"issuing the cursor of the next page together take about # times as long", "a page: open its cursor", "tripseal/cursor", "ratio"},
 	{"Opening a token takes no longer with # keys than with # key", "open, by the number of keys", "1000 keys", "ratio"},
-	{"Recording a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "mcpseal", "ratio"},
+	{"Recording a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "tripseal", "ratio"},
 	{"a used token takes # to # bytes while the store fills", "memory of one use that is held", "100000 uses, few users", "bytes"},
 	{"The middleware takes about # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
 	{"For a call that never asks, the middleware makes # allocation", adapterTitle, "the middleware, a call that never asks", "allocations"},
@@ -40,7 +40,7 @@ var figures = []figure{
 // The column shows the figures of this printed row. In the page's table, each row is for one size
 // of state, but the last row shows the number of allocations.
 var tableFigures = map[string]string{
-	"mcpseal":                  "mcpseal",
+	"tripseal":                 "tripseal",
 	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",
 	"golang-jwt":               "golang-jwt HS256 (signed, readable)",
 	"securecookie":             "gorilla/securecookie",
@@ -158,7 +158,7 @@ func TestAFigureThatNothingPrintsIsFound(t *testing.T) {
 		"a new column":      {unprinted(strings.Replace(section, "| go-paseto |", "| another |", 1), measured()), "no row for another with ratio"},
 		"a new row":         {unprinted(strings.Replace(section, "| 256 B |", "| 300 B |", 1), measured()), "300 B of state"},
 		"a reworded figure": {unprinted(strings.Replace(section, "together take about", "together take around", 1), measured()), "not say once: issuing the cursor"},
-		"a table less":      {unprinted(section, without), "no row mcpseal/cursor with ratio"},
+		"a table less":      {unprinted(section, without), "no row tripseal/cursor with ratio"},
 	} {
 		if !strings.Contains(strings.Join(c.problems, "\n"), c.want) {
 			t.Errorf("%s: no %q in %q", name, c.want, c.problems)

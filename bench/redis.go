@@ -26,7 +26,7 @@ func cleanUp() {
 // startRedis starts a Redis server in a directory of its own. cleanUp ends the server
 // and removes the directory.
 func startRedis() (*redis.Client, error) {
-	name := os.Getenv("MCPSEAL_REDIS_SERVER")
+	name := os.Getenv("TRIPSEAL_REDIS_SERVER")
 	if name == "" {
 		name = "redis-server"
 	}
@@ -41,7 +41,7 @@ func startRedis() (*redis.Client, error) {
 	addr := listener.Addr().String()
 	listener.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	dir, err := os.MkdirTemp("", "mcpseal-bench-")
+	dir, err := os.MkdirTemp("", "tripseal-bench-")
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // ringContenders returns contenders that open a token with rings of various sizes. The token
@@ -21,11 +21,11 @@ func ringContenders() []contender {
 	for _, c := range []struct {
 		count int
 		name  string
-		open  func([]mcpseal.Key) mcpseal.KeySource
+		open  func([]tripseal.Key) tripseal.KeySource
 	}{
-		{1, "1 key", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
-		{10, "10 keys", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
-		{1000, "1000 keys", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
+		{1, "1 key", func(keys []tripseal.Key) tripseal.KeySource { return ring(keys...) }},
+		{10, "10 keys", func(keys []tripseal.Key) tripseal.KeySource { return ring(keys...) }},
+		{1000, "1000 keys", func(keys []tripseal.Key) tripseal.KeySource { return ring(keys...) }},
 		{1, "1 key, in a file that is followed", file},
 		{1000, "1000 keys, in a file that is followed", file},
 	} {
@@ -40,37 +40,37 @@ func ringContenders() []contender {
 	return all
 }
 
-func someKeys(count int) []mcpseal.Key {
-	keys := make([]mcpseal.Key, count)
+func someKeys(count int) []tripseal.Key {
+	keys := make([]tripseal.Key, count)
 	for i := range keys {
-		keys[i] = mcpseal.GenerateKey()
+		keys[i] = tripseal.GenerateKey()
 	}
 	return keys
 }
 
-func ring(keys ...mcpseal.Key) *mcpseal.Ring {
-	r, err := mcpseal.NewRing(keys...)
+func ring(keys ...tripseal.Key) *tripseal.Ring {
+	r, err := tripseal.NewRing(keys...)
 	check(err)
 	return r
 }
 
 // file writes the keys to a file. It returns a key source that reads this file, and reads it again
 // after every change. The first key seals.
-func file(all []mcpseal.Key) mcpseal.KeySource {
+func file(all []tripseal.Key) tripseal.KeySource {
 	source, err := keys.OpenFile(writeKeys(all), &keys.Options{Logger: slog.New(slog.DiscardHandler)})
 	check(err)
 	return source
 }
 
-func writeKeys(all []mcpseal.Key) (path string) {
+func writeKeys(all []tripseal.Key) (path string) {
 	var text strings.Builder
-	text.WriteString("mcpseal-keys 1\n")
+	text.WriteString("tripseal-keys 1\n")
 	for i, key := range all {
 		from := time.Now().Add(-time.Duration(i) * time.Hour).UTC().Format(time.RFC3339)
 		fmt.Fprintf(&text, "key %s made=%s seals-from=%s opens-until=never secret=%s\n", key.ID(), from, from, key.Reveal())
 	}
 	text.WriteString("end\n")
-	f, err := os.CreateTemp("", "mcpseal-bench-keys")
+	f, err := os.CreateTemp("", "tripseal-bench-keys")
 	check(err)
 	atEnd = append(atEnd, func() { os.Remove(f.Name()) })
 	_, err = f.WriteString(text.String())

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // scaling is how much more work two goroutines on two cores do than one goroutine.
@@ -158,10 +158,10 @@ func printScalings(w io.Writer, all []scaling) {
 
 func parallelJobs() []parallel {
 	state := strings.Repeat("x", 256)
-	b, single := boundary(ring(mcpseal.GenerateKey())), renew(singleUse)
+	b, single := boundary(ring(tripseal.GenerateKey())), renew(singleUse)
 	token := sealFirst(b, state)
-	naive := renew(func() mcpseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} })
-	store := renew(func() mcpseal.ReplayStore { return memoryStore() })
+	naive := renew(func() tripseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} })
+	store := renew(func() tripseal.ReplayStore { return memoryStore() })
 	open, protected := askingServer(false), askingServer(true)
 	ctx := context.Background()
 	return []parallel{
@@ -221,7 +221,7 @@ func (r *renewed[T]) getter(goroutine int) func() T {
 
 // spendFrom returns a function that spends a new token in each call. No two goroutines spend
 // the same token.
-func spendFrom(goroutine int, stores *renewed[mcpseal.ReplayStore]) func() {
+func spendFrom(goroutine int, stores *renewed[tripseal.ReplayStore]) func() {
 	store, n := stores.getter(goroutine), uint64(goroutine)<<32
 	return func() {
 		n++
@@ -233,16 +233,16 @@ func spendFrom(goroutine int, stores *renewed[mcpseal.ReplayStore]) func() {
 	}
 }
 
-func singleUse() *mcpseal.Boundary {
-	b, err := mcpseal.New(mcpseal.Config{
-		Keys: ring(mcpseal.GenerateKey()), Audience: audience, Logger: slog.New(slog.DiscardHandler), Replay: memoryStore(),
+func singleUse() *tripseal.Boundary {
+	b, err := tripseal.New(tripseal.Config{
+		Keys: ring(tripseal.GenerateKey()), Audience: audience, Logger: slog.New(slog.DiscardHandler), Replay: memoryStore(),
 	})
 	check(err)
 	return b
 }
 
 // retry seals the first round of a flow, and opens the token. Opening spends the token.
-func retry(b *mcpseal.Boundary, state string) {
+func retry(b *tripseal.Boundary, state string) {
 	token := sealFirst(b, state)
 	_, err := b.Open(context.Background(), request, token)
 	check(err)

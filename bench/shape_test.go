@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // measured returns everything that the benchmark prints, from a run that is so short that its
@@ -206,7 +206,7 @@ func TestEveryGrowthIsAtMostLinearOrSaysWhyNot(t *testing.T) {
 		}
 		large := 100 * g.sizes[0]
 		if strings.HasPrefix(g.name, "questions") {
-			large = mcpseal.MaxQuestions
+			large = tripseal.MaxQuestions
 		}
 		if g.sizes[1] != 10*g.sizes[0] || g.sizes[2] != large {
 			t.Errorf("%s: the sizes are %v", g.name, g.sizes)

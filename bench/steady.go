@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // steadyStore is a replay store that is measured alone, while no other store runs.
 type steadyStore struct {
 	name string
-	open func() mcpseal.ReplayStore
+	open func() tripseal.ReplayStore
 }
 
 const (
@@ -69,7 +69,7 @@ type mutexStore struct {
 	swept time.Time
 }
 
-func (s *mutexStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *mutexStore) Spend(_ context.Context, use tripseal.Use) (bool, error) {
 	key, now := mapKey{use.Flow, use.Round}, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // All contenders seal tokens for the same request, with the same question.
@@ -63,16 +63,16 @@ func floor(state string) contender {
 	}}
 }
 
-func boundary(source mcpseal.KeySource) *mcpseal.Boundary {
-	b, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
+func boundary(source tripseal.KeySource) *tripseal.Boundary {
+	b, err := tripseal.New(tripseal.Config{Keys: source, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
 	check(err)
 	return b
 }
 
 // request has no arguments, because the digest of arguments is measured separately.
-var request = mcpseal.Request{Method: method, Target: target, Principal: mcpseal.User(principal)}
+var request = tripseal.Request{Method: method, Target: target, Principal: tripseal.User(principal)}
 
-func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question) string {
+func sealFirst(b *tripseal.Boundary, state string, questions ...tripseal.Question) string {
 	ctx := context.Background()
 	round, err := b.Open(ctx, request, "")
 	check(err)
@@ -83,10 +83,10 @@ func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question)
 
 func native(state string) contender {
 	ctx := context.Background()
-	b := boundary(ring(mcpseal.GenerateKey()))
-	questions := []mcpseal.Question{{Key: question, Kind: mcpseal.KindForm}}
+	b := boundary(ring(tripseal.GenerateKey()))
+	questions := []tripseal.Question{{Key: question, Kind: tripseal.KindForm}}
 	token := sealFirst(b, state, questions...)
-	return contender{"mcpseal", len(token), func() {
+	return contender{"tripseal", len(token), func() {
 		round, err := b.Open(ctx, request, token)
 		check(err)
 		opened, _ := round.State()

@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // useComparisons returns comparisons of replay stores, which let each token be used only once.
@@ -38,9 +38,9 @@ func useComparisons() []comparison {
 }
 
 var memoryStores = []steadyStore{
-	{name: "naive: a map and a mutex, expiring", open: func() mcpseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} }},
-	{name: "naive: a sync.Map without an end", open: func() mcpseal.ReplayStore { return &syncMapStore{} }},
-	{name: "mcpseal, bounded and expiring", open: func() mcpseal.ReplayStore { return memoryStore() }},
+	{name: "naive: a map and a mutex, expiring", open: func() tripseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} }},
+	{name: "naive: a sync.Map without an end", open: func() tripseal.ReplayStore { return &syncMapStore{} }},
+	{name: "tripseal, bounded and expiring", open: func() tripseal.ReplayStore { return memoryStore() }},
 }
 
 func memoryUses(users uint64) func(time.Duration) []row {
@@ -81,9 +81,9 @@ func longestUses(budget time.Duration) (rows []row) {
 
 // newUse returns the use of token number n. The argument users is the number of users who
 // share the tokens. 0 means that each token has its own user.
-func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
+func newUse(n uint64, lasts time.Duration, users uint64) tripseal.Use {
 	now := time.Now()
-	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
+	use := tripseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
 	binary.BigEndian.PutUint64(use.Flow[:], n)
 	if users > 0 {
 		n = n%users + 1
@@ -92,7 +92,7 @@ func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	return use
 }
 
-func spendOne(name string, store mcpseal.ReplayStore, lasts time.Duration, users uint64) contender {
+func spendOne(name string, store tripseal.ReplayStore, lasts time.Duration, users uint64) contender {
 	ctx := context.Background()
 	var n uint64
 	return contender{name: name, run: func() {
@@ -119,7 +119,7 @@ type mapKey struct {
 	round int
 }
 
-func (s *syncMapStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *syncMapStore) Spend(_ context.Context, use tripseal.Use) (bool, error) {
 	_, used := s.used.LoadOrStore(mapKey{use.Flow, use.Round}, use.Until)
 	return !used, nil
 }
@@ -128,12 +128,12 @@ func useSizes() (all []size) {
 	for _, count := range []int{25_000, 100_000, 400_000} {
 		for _, kind := range []struct {
 			name   string
-			store  func() mcpseal.ReplayStore
+			store  func() tripseal.ReplayStore
 			owners int
 		}{
-			{"few users", func() mcpseal.ReplayStore { return memoryStore() }, 64},
-			{"every one another user's", func() mcpseal.ReplayStore { return memoryStore() }, count},
-			{"a sync.Map", func() mcpseal.ReplayStore { return &syncMapStore{} }, count},
+			{"few users", func() tripseal.ReplayStore { return memoryStore() }, 64},
+			{"every one another user's", func() tripseal.ReplayStore { return memoryStore() }, count},
+			{"a sync.Map", func() tripseal.ReplayStore { return &syncMapStore{} }, count},
 		} {
 			before := heapInUse()
 			store := kind.store()
@@ -160,7 +160,7 @@ func heapInUse() int64 {
 
 const (
 	rawUseName   = "SET NX through the same client"
-	redisUseName = "mcpseal"
+	redisUseName = "tripseal"
 )
 
 // rawUse sends Redis the same kind of command that the Redis store sends. It makes none of

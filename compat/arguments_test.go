@@ -5,23 +5,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/hostile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/hostile"
 )
 
 // digests maps the name of a peer to a function. The function digests arguments in the same way as
 // this peer does.
 var digests = map[string]func(arguments []byte) ([]byte, error){
 	"python": func(arguments []byte) ([]byte, error) {
-		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})
+		return new(pythonFormat).Digest(&tripseal.Binding{Arguments: arguments})
 	},
 	"atd": func(arguments []byte) ([]byte, error) {
 		sum, err := ATDFingerprint(arguments, true)
 		return sum[:], err
 	},
 	"ruby": func(arguments []byte) ([]byte, error) {
-		return new(rubyFormat).Digest(&mcpseal.Binding{Arguments: arguments})
+		return new(rubyFormat).Digest(&tripseal.Binding{Arguments: arguments})
 	},
 }
 

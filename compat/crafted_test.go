@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestWhatAKeyHolderCanWrite opens payloads that no peer writes. Somebody with the key could write
@@ -12,7 +12,7 @@ import (
 func TestWhatAKeyHolderCanWrite(t *testing.T) {
 	secret := []byte("0123456789abcdefghijklmnopqrstuv")
 	python := mustPython(t, []string{"3031323334353637383961626364656667686a6b6c6d6e6f7071727374757677"}, PythonOptions{})
-	digest, err := python.Digest(&mcpseal.Binding{})
+	digest, err := python.Digest(&tripseal.Binding{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,25 +24,25 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := mcpd.(*mcpdFormat).bindTag(&mcpseal.Binding{})
+	tag, err := mcpd.(*mcpdFormat).bindTag(&tripseal.Binding{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	envelopes := map[string]struct {
 		payload string
-		open    func(payload string) (mcpseal.Claims, error)
+		open    func(payload string) (tripseal.Claims, error)
 	}{
-		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + string(digest) + `","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
-			return python.Open(t.Context(), &mcpseal.Binding{}, python.seal([]byte(payload)))
+		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + string(digest) + `","s":"x"}`, func(payload string) (tripseal.Claims, error) {
+			return python.Open(t.Context(), &tripseal.Binding{}, python.seal([]byte(payload)))
 		}},
-		"TypeScript": {`{"p":1,"exp":2}`, func(payload string) (mcpseal.Claims, error) {
-			return typeScript.Open(t.Context(), &mcpseal.Binding{}, typeScript.(*typeScriptFormat).sign([]byte(payload)))
+		"TypeScript": {`{"p":1,"exp":2}`, func(payload string) (tripseal.Claims, error) {
+			return typeScript.Open(t.Context(), &tripseal.Binding{}, typeScript.(*typeScriptFormat).sign([]byte(payload)))
 		}},
-		"McpD": {`{"s":"x","b":"` + tag + `","exp":2}`, func(payload string) (mcpseal.Claims, error) {
-			return mcpd.Open(t.Context(), &mcpseal.Binding{}, mcpd.(*mcpdFormat).sign([]byte(payload)))
+		"McpD": {`{"s":"x","b":"` + tag + `","exp":2}`, func(payload string) (tripseal.Claims, error) {
+			return mcpd.Open(t.Context(), &tripseal.Binding{}, mcpd.(*mcpdFormat).sign([]byte(payload)))
 		}},
-		"Ruby": {`{"v":1,"exp":2,"m":"","t":"","a":"d","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
-			return rubyClaims(payload, &mcpseal.Binding{})
+		"Ruby": {`{"v":1,"exp":2,"m":"","t":"","a":"d","s":"x"}`, func(payload string) (tripseal.Claims, error) {
+			return rubyClaims(payload, &tripseal.Binding{})
 		}},
 	}
 	for name, e := range envelopes {
@@ -88,7 +88,7 @@ func hexOf(c byte) string {
 
 func TestWhatMcpDBinds(t *testing.T) {
 	secret := []byte("0123456789abcdefghijklmnopqrstuv")
-	tag := func(bind McpDBinding, b mcpseal.Binding) string {
+	tag := func(bind McpDBinding, b tripseal.Binding) string {
 		f, err := newMcpD(secret, McpDOptions{Bind: bind})
 		if err != nil {
 			t.Fatal(err)
@@ -99,18 +99,18 @@ func TestWhatMcpDBinds(t *testing.T) {
 		}
 		return tag
 	}
-	tool := mcpseal.Binding{Method: "tools/call", Target: "x", User: "alice"}
-	prompt := mcpseal.Binding{Method: "prompts/get", Target: "x", User: "alice"}
-	resource := mcpseal.Binding{Method: "resources/read", Target: "x", User: "alice"}
-	none := mcpseal.Binding{Method: "resources/read", User: "alice"}
-	zero := mcpseal.Binding{Method: "tools/call", Target: "\x00", User: "{\x00"}
+	tool := tripseal.Binding{Method: "tools/call", Target: "x", User: "alice"}
+	prompt := tripseal.Binding{Method: "prompts/get", Target: "x", User: "alice"}
+	resource := tripseal.Binding{Method: "resources/read", Target: "x", User: "alice"}
+	none := tripseal.Binding{Method: "resources/read", User: "alice"}
+	zero := tripseal.Binding{Method: "tools/call", Target: "\x00", User: "{\x00"}
 	if tag(BindSubjectAndTool, tool) != tag(BindSubjectAndTool, prompt) {
 		t.Error("a tool and a prompt of one name have different tags, as they have not in mcp.d")
 	}
 	if tag(BindSubjectAndTool, resource) == tag(BindSubjectAndTool, tool) || tag(BindSubjectAndTool, resource) != tag(BindSubjectAndTool, none) {
 		t.Error("a resource's URI counts, as it does not in mcp.d")
 	}
-	if tag(BindNone, tool) != tag(BindNone, zero) || tag(BindNone, tool) != tag(BindSubject, mcpseal.Binding{}) {
+	if tag(BindNone, tool) != tag(BindNone, zero) || tag(BindNone, tool) != tag(BindSubject, tripseal.Binding{}) {
 		t.Error("BindNone binds something")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // envelope is the JSON object in a token. It has a field for each member that any of the
@@ -131,7 +131,7 @@ func throughSecond(exp int64) int64 {
 // lastSecond returns the expiry to write for a peer that counts in whole seconds: the last
 // second that ends before the token expires. The peer accepts the token until the end of
 // that second. lastSecond returns an error if the token would expire at once.
-func lastSecond(c *mcpseal.Claims) (int64, error) {
+func lastSecond(c *tripseal.Claims) (int64, error) {
 	exp := c.Expires/1000 - 1
 	if throughSecond(exp) <= c.Issued {
 		return 0, errShort

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // ownFormat is the format in which a service has sealed its states so far: JSON in base64, and
@@ -30,11 +30,11 @@ func (f ownFormat) mac(body string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (f ownFormat) Prefix() string                          { return "" }
-func (f ownFormat) Carries() mcpseal.ClaimSet               { return mcpseal.ClaimUser }
-func (f ownFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
+func (f ownFormat) Prefix() string                           { return "" }
+func (f ownFormat) Carries() tripseal.ClaimSet               { return tripseal.ClaimUser }
+func (f ownFormat) Digest(*tripseal.Binding) ([]byte, error) { return nil, nil }
 
-func (f ownFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+func (f ownFormat) Seal(_ context.Context, binding *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	payload, err := json.Marshal(ownPayload{claims.State, binding.User, claims.Expires})
 	if err != nil {
 		return "", err
@@ -43,39 +43,39 @@ func (f ownFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcp
 	return body + "." + f.mac(body), nil
 }
 
-func (f ownFormat) Open(_ context.Context, binding *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f ownFormat) Open(_ context.Context, binding *tripseal.Binding, token string) (tripseal.Claims, error) {
 	body, mac, _ := strings.Cut(token, ".")
 	if !hmac.Equal([]byte(mac), []byte(f.mac(body))) {
-		return mcpseal.Claims{}, mcpseal.ReasonForged
+		return tripseal.Claims{}, tripseal.ReasonForged
 	}
 	var payload ownPayload
 	text, err := base64.RawURLEncoding.DecodeString(body)
 	if err != nil || json.Unmarshal(text, &payload) != nil {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	if payload.User != binding.User {
-		return mcpseal.Claims{}, mcpseal.ReasonUser
+		return tripseal.Claims{}, tripseal.ReasonUser
 	}
-	return mcpseal.Claims{State: payload.State, HasState: true, Expires: payload.Expires}, nil
+	return tripseal.Claims{State: payload.State, HasState: true, Expires: payload.Expires}, nil
 }
 
 // A service that seals its states by itself moves to native tokens, in two roll-outs.
 // One line tests the format: sealtest.TestFormat(t, ownFormat{secret}).
 func Example_ownFormat() {
 	secret := []byte("what the service has signed its states with")
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		log.Fatal(err)
 	}
 
 	own := ownFormat{secret}
-	ownLacks := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	ownLacks := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimQuestions | tripseal.ClaimFlow
 
 	// Roll-out 1: open both formats. Seal in the old one: some replicas cannot open native tokens yet.
-	first, err := mcpseal.New(mcpseal.Config{
+	first, err := tripseal.New(tripseal.Config{
 		Format:   own,
 		Waive:    ownLacks,
-		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(ring)}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
@@ -83,17 +83,17 @@ func Example_ownFormat() {
 	}
 
 	// Roll-out 2: open both formats, seal native tokens.
-	second, err := mcpseal.New(mcpseal.Config{
+	second, err := tripseal.New(tripseal.Config{
 		Keys:     ring,
-		AlsoOpen: []mcpseal.Accepted{{Format: own, Waive: ownLacks}},
+		AlsoOpen: []tripseal.Accepted{{Format: own, Waive: ownLacks}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
-	before, _ := own.Seal(ctx, &mcpseal.Binding{User: "alice"}, &mcpseal.Claims{State: "step=1", Expires: time.Now().Add(time.Minute).UnixMilli()})
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
+	before, _ := own.Seal(ctx, &tripseal.Binding{User: "alice"}, &tripseal.Claims{State: "step=1", Expires: time.Now().Add(time.Minute).UnixMilli()})
 	round, err := first.Open(ctx, request, before)
 	if err != nil {
 		log.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
 )
 
 // A service that was written in Python moves to Go, flow by flow.
 func Example() {
 	pythonSecret := []byte("what the Python servers have as their first key")
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		panic(err)
 	}
@@ -22,13 +22,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	cannot := mcpseal.ClaimQuestions | mcpseal.ClaimFlow // what a Python token cannot carry
+	cannot := tripseal.ClaimQuestions | tripseal.ClaimFlow // what a Python token cannot carry
 
 	// While Python and Go both serve: seal tokens that Python opens.
-	mixed, err := mcpseal.New(mcpseal.Config{
+	mixed, err := tripseal.New(tripseal.Config{
 		Format:   python,
 		Waive:    cannot,
-		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(ring)}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
@@ -36,16 +36,16 @@ func Example() {
 	}
 
 	// When only Go serves: seal native tokens, and also open the Python tokens that clients hold.
-	switched, err := mcpseal.New(mcpseal.Config{
+	switched, err := tripseal.New(tripseal.Config{
 		Keys:     ring,
-		AlsoOpen: []mcpseal.Accepted{{Format: python, Waive: cannot}},
+		AlsoOpen: []tripseal.Accepted{{Format: python, Waive: cannot}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
 		panic(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, _ := mixed.Open(ctx, request, "")
 	state := "step=1"
 	token, _ := mixed.Seal(ctx, &round, &state)
@@ -74,7 +74,7 @@ func ExamplePythonUser() {
 
 // A fleet that does not yet seal its states begins to seal them, in two roll-outs.
 func ExamplePlaintext() {
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		panic(err)
 	}
@@ -84,14 +84,14 @@ func ExamplePlaintext() {
 	if err != nil {
 		panic(err)
 	}
-	everything := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
-		mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+	everything := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
+		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording
 
 	// Roll-out 1: open both formats. Leave states unsealed: some replicas cannot open native tokens yet.
-	first, err := mcpseal.New(mcpseal.Config{
+	first, err := tripseal.New(tripseal.Config{
 		Format:   plaintext,
 		Waive:    everything,
-		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(ring)}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
@@ -99,16 +99,16 @@ func ExamplePlaintext() {
 	}
 
 	// Roll-out 2: open both formats, seal native tokens.
-	second, err := mcpseal.New(mcpseal.Config{
+	second, err := tripseal.New(tripseal.Config{
 		Keys:     ring,
-		AlsoOpen: []mcpseal.Accepted{{Format: plaintext, Waive: everything}},
+		AlsoOpen: []tripseal.Accepted{{Format: plaintext, Waive: everything}},
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
 		panic(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, _ := first.Open(ctx, request, "")
 	state := "step=1"
 	token, _ := first.Seal(ctx, &round, &state)

@@ -3,7 +3,7 @@ package compat
 import (
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // NewPlaintext is like Plaintext, but the caller says when the process started.
@@ -11,7 +11,7 @@ var NewPlaintext = newPlaintext
 
 // SetClocksBack changes a format as if the wall clock and the monotonic clock had been set back by
 // these durations since the format was made.
-func SetClocksBack(format mcpseal.Format, wall, monotonic time.Duration) {
+func SetClocksBack(format tripseal.Format, wall, monotonic time.Duration) {
 	f := format.(*plaintextFormat)
 	f.until, f.left = f.until.Add(wall), f.left+monotonic
 }

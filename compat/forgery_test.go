@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // TestTwoAccountsCannotForgeAnMcpDState tries an attack on the signed mode of mcp.d. There, a tag
@@ -72,10 +72,10 @@ func TestTheAttackWouldWork(t *testing.T) {
 func TestZeroBytesInNamesAreRefused(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		boundary := mcpdBoundary(t, compat.McpDOptions{Bind: compat.BindSubjectAndTool, Encrypted: encrypted})
-		for _, request := range []mcpseal.Request{
-			{Method: "tools/call", Target: "c", Principal: mcpseal.User("a\x00b")},
-			{Method: "tools/call", Target: "b\x00c", Principal: mcpseal.User("a")},
-			{Method: "prompts/get", Target: "\x00", Principal: mcpseal.User("a")},
+		for _, request := range []tripseal.Request{
+			{Method: "tools/call", Target: "c", Principal: tripseal.User("a\x00b")},
+			{Method: "tools/call", Target: "b\x00c", Principal: tripseal.User("a")},
+			{Method: "prompts/get", Target: "\x00", Principal: tripseal.User("a")},
 		} {
 			round, err := boundary.Open(t.Context(), request, "")
 			if err != nil {
@@ -92,11 +92,11 @@ func TestZeroBytesInNamesAreRefused(t *testing.T) {
 	sealFor(t, boundary, "{alice}")
 }
 
-func mcpdBoundary(t *testing.T, options compat.McpDOptions) *mcpseal.Boundary {
+func mcpdBoundary(t *testing.T, options compat.McpDOptions) *tripseal.Boundary {
 	t.Helper()
-	boundary, err := mcpseal.New(mcpseal.Config{
+	boundary, err := tripseal.New(tripseal.Config{
 		Format:   must2(t)(compat.McpD(secret, options)),
-		Waive:    mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow,
+		Waive:    tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimQuestions | tripseal.ClaimFlow,
 		Audience: "test",
 		Logger:   sealtest.Logger(t),
 	})
@@ -106,11 +106,11 @@ func mcpdBoundary(t *testing.T, options compat.McpDOptions) *mcpseal.Boundary {
 	return boundary
 }
 
-func requestOf(user string) mcpseal.Request {
-	return mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User(user)}
+func requestOf(user string) tripseal.Request {
+	return tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User(user)}
 }
 
-func sealFor(t *testing.T, boundary *mcpseal.Boundary, user string) string {
+func sealFor(t *testing.T, boundary *tripseal.Boundary, user string) string {
 	t.Helper()
 	round, err := boundary.Open(t.Context(), requestOf(user), "")
 	if err != nil {

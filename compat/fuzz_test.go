@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
 )
 
 // fuzzed is a format under test. Somebody with its key can make a token from any payload, with the
 // function craft, and get the payload of a token, with the function reveal.
 type fuzzed struct {
-	format mcpseal.Format
+	format tripseal.Format
 	craft  func(payload []byte) string
 	reveal func(token string) (string, error)
 }
@@ -47,13 +47,13 @@ func splice(token, edit string) string {
 // In the first two modes, each process has its own secret, so no input is a token that another
 // process minted. In the mode asPayload, all processes have the same secret.
 func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile string) {
-	binding := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
+	binding := &tripseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
 	now := time.Now().UnixMilli()
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
 	target, known := build(secret), build([]byte("0123456789abcdefghijklmnopqrstuv"))
 	mint := func(target fuzzed, state string) string {
-		token, err := target.format.Seal(f.Context(), binding, &mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+		token, err := target.format.Seal(f.Context(), binding, &tripseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile strin
 		if mode%modes == asPayload && !json.Valid([]byte(text)) {
 			t.Fatalf("the payload %q opens and is not JSON", text)
 		}
-		again := mcpseal.Claims{Issued: now, Expires: now + 600_000, State: c.State, HasState: c.HasState}
+		again := tripseal.Claims{Issued: now, Expires: now + 600_000, State: c.State, HasState: c.HasState}
 		sealed, err := under.format.Seal(t.Context(), binding, &again)
 		if err != nil {
 			t.Fatalf("the state %q opens but is not sealed: %v", c.State, err)
@@ -135,8 +135,8 @@ func seedVectors(f *testing.F, file string) (some []vector) {
 
 // built returns a function that converts a new format to the type F. That function fails the test
 // if the format could not be built.
-func built[F mcpseal.Format](f *testing.F) func(mcpseal.Format, error) F {
-	return func(format mcpseal.Format, err error) F {
+func built[F tripseal.Format](f *testing.F) func(tripseal.Format, error) F {
+	return func(format tripseal.Format, err error) F {
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func FuzzTypeScript(f *testing.F) {
 func fuzzMcpD(f *testing.F, options McpDOptions, file string) {
 	fuzzFormat(f, func(secret []byte) fuzzed {
 		format := built[*mcpdFormat](f)(McpD(secret, options))
-		tag, err := format.bindTag(&mcpseal.Binding{})
+		tag, err := format.bindTag(&tripseal.Binding{})
 		if err != nil {
 			f.Fatal(err)
 		}

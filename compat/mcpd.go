@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
-	"github.com/mcpseal/mcpseal/internal/mac"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/mac"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 const (
@@ -52,7 +52,7 @@ type McpDOptions struct {
 // in mcp.d. A random secret is lost when this process ends, and the log says so. Use this
 // format while a fleet moves from mcp.d to Go.
 //
-// The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. With
+// The format carries [tripseal.ClaimUser], unless Bind is BindNone, and no other claim. With
 // BindSubjectAndTool, tokens are also bound to a name. But a tool and a prompt may have the
 // same name, so this does not prove which request a token is for. Times are whole seconds,
 // so a token may live up to a second shorter than Config.TTL says.
@@ -63,7 +63,7 @@ type McpDOptions struct {
 // space and a brace. In both modes, it also refuses names with a zero byte: such a name can
 // look like another user's name followed by another tool's name. The servers of mcp.d accept
 // all these names. Prefer the encrypted mode, and move to the native format as soon as you can.
-func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
+func McpD(secret []byte, options McpDOptions) (tripseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
 	}
@@ -113,11 +113,11 @@ func (f *mcpdFormat) Prefix() string {
 	return mcpdSignedPrefix
 }
 
-func (f *mcpdFormat) Carries() mcpseal.ClaimSet {
+func (f *mcpdFormat) Carries() tripseal.ClaimSet {
 	if f.options.Bind == BindNone {
 		return 0
 	}
-	return mcpseal.ClaimUser
+	return tripseal.ClaimUser
 }
 
 const (
@@ -128,11 +128,11 @@ const (
 )
 
 // Digest returns nil, because tokens of mcp.d are not bound to the arguments.
-func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
+func (f *mcpdFormat) Digest(*tripseal.Binding) ([]byte, error) { return nil, nil }
 
 // bindTag returns the claim that binds a token as f.options.Bind says: to the user, to the
 // user plus the name of the tool or prompt, or to nothing.
-func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
+func (f *mcpdFormat) bindTag(b *tripseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {
 		name = "" // mcp.d binds params.name, which a resource does not have
@@ -157,7 +157,7 @@ func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func (f *mcpdFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f *mcpdFormat) Seal(_ context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	tag, err := f.bindTag(b)
 	if err != nil {
 		return "", err
@@ -195,35 +195,35 @@ func (f *mcpdFormat) sign(payload []byte) string {
 	return string(b64u.Append(append(text, '.'), sum[:]))
 }
 
-func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f *mcpdFormat) Open(_ context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	tag, err := f.bindTag(b)
 	if err != nil {
-		return mcpseal.Claims{}, mcpseal.ReasonUser
+		return tripseal.Claims{}, tripseal.ReasonUser
 	}
 	payload, err := f.open(token, tag)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	var e envelope
 	if !e.read(payload) {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	state, hasState := e.state.utf8()
 	exp, hasExp := e.expires.integer()
 	if !hasState || !hasExp {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	if !e.bind.equalsSecret(tag) {
-		return mcpseal.Claims{}, mcpseal.ReasonUser
+		return tripseal.Claims{}, tripseal.ReasonUser
 	}
-	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
+	return tripseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
 }
 
 // open returns the payload of a token, or an error if the token is not genuine.
 func (f *mcpdFormat) open(token, tag string) (string, error) {
 	text, ok := strings.CutPrefix(token, f.Prefix())
 	if !ok {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	if !f.options.Encrypted {
 		return f.verify(text)
@@ -231,7 +231,7 @@ func (f *mcpdFormat) open(token, tag string) (string, error) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	if !s.decode(text, 0) {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	return f.sealer.open(s, s.sealed, []byte(tag))
 }
@@ -239,18 +239,18 @@ func (f *mcpdFormat) open(token, tag string) (string, error) {
 func (f *mcpdFormat) verify(text string) (string, error) {
 	body, tag, ok := strings.Cut(text, ".")
 	if !ok {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	payload, err := b64u.Decode(nil, body)
 	if err != nil {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	sum, err := b64u.Decode(make([]byte, 0, 2*mac.Size), tag)
 	if err != nil {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	if !f.mac.Verify(sum, string(payload)) {
-		return "", mcpseal.ReasonForged
+		return "", tripseal.ReasonForged
 	}
 	return string(payload), nil
 }

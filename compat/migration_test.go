@@ -8,35 +8,35 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 var (
-	ask     = mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm}
-	request = mcpseal.Request{
-		Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu","replicas":3}`), Principal: mcpseal.User("alice"),
+	ask     = tripseal.Question{Key: "confirm", Kind: tripseal.KindForm}
+	request = tripseal.Request{
+		Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu","replicas":3}`), Principal: tripseal.User("alice"),
 	}
 )
 
 // lacks returns the claims that a boundary demands by default and the format cannot carry.
-func lacks(format mcpseal.Format) mcpseal.ClaimSet {
-	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
-		mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ format.Carries()
+func lacks(format tripseal.Format) tripseal.ClaimSet {
+	return (tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
+		tripseal.ClaimQuestions | tripseal.ClaimFlow) &^ format.Carries()
 }
 
-func newBoundary(t *testing.T, config mcpseal.Config) *mcpseal.Boundary {
+func newBoundary(t *testing.T, config tripseal.Config) *tripseal.Boundary {
 	t.Helper()
 	config.Audience, config.Logger = "deploy.example.com", sealtest.Logger(t)
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return boundary
 }
 
-func seal(t *testing.T, boundary *mcpseal.Boundary, token, state string) string {
+func seal(t *testing.T, boundary *tripseal.Boundary, token, state string) string {
 	t.Helper()
 	round, err := boundary.Open(t.Context(), request, token)
 	if err != nil {
@@ -49,7 +49,7 @@ func seal(t *testing.T, boundary *mcpseal.Boundary, token, state string) string 
 	return sealed
 }
 
-func opens(t *testing.T, boundary *mcpseal.Boundary, token, want string) mcpseal.Round {
+func opens(t *testing.T, boundary *tripseal.Boundary, token, want string) tripseal.Round {
 	t.Helper()
 	round, err := boundary.Open(t.Context(), request, token)
 	if err != nil {
@@ -61,21 +61,21 @@ func opens(t *testing.T, boundary *mcpseal.Boundary, token, want string) mcpseal
 	return round
 }
 
-func reasonOf(err error) mcpseal.Reason {
-	var rejected *mcpseal.RejectError
+func reasonOf(err error) tripseal.Reason {
+	var rejected *tripseal.RejectError
 	if errors.As(err, &rejected) {
 		return rejected.Reason
 	}
 	return ""
 }
 
-func rejects(t *testing.T, boundary *mcpseal.Boundary, token string, want mcpseal.Reason) {
+func rejects(t *testing.T, boundary *tripseal.Boundary, token string, want tripseal.Reason) {
 	t.Helper()
 	_, err := boundary.Open(t.Context(), request, token)
 	if reasonOf(err) != want {
 		t.Fatalf("rejected as %q, want %q", reasonOf(err), want)
 	}
-	wire, _ := json.Marshal(mcpseal.Wire(err))
+	wire, _ := json.Marshal(tripseal.Wire(err))
 	if string(wire) != `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}` {
 		t.Fatalf("the client sees %s", wire)
 	}
@@ -85,14 +85,14 @@ func rejects(t *testing.T, boundary *mcpseal.Boundary, token string, want mcpsea
 func TestMigration(t *testing.T) {
 	for name, peer := range formats(t, secret) {
 		t.Run(name, func(t *testing.T) {
-			ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+			ring, err := tripseal.NewRing(tripseal.GenerateKey())
 			if err != nil {
 				t.Fatal(err)
 			}
 			waive := lacks(peer)
 
 			// 1. A mixed fleet: Go seals what the peer opens.
-			mixed := newBoundary(t, mcpseal.Config{Format: peer, Waive: waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}}})
+			mixed := newBoundary(t, tripseal.Config{Format: peer, Waive: waive, AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(ring)}}})
 			old := seal(t, mixed, "", "step=1")
 			if !strings.HasPrefix(old, peer.Prefix()) {
 				t.Fatalf("a mixed fleet seals %.4s…", old)
@@ -100,7 +100,7 @@ func TestMigration(t *testing.T) {
 			opens(t, mixed, old, "step=1")
 
 			// 2. The switch: new tokens are native, and old tokens still open.
-			switched := newBoundary(t, mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}}})
+			switched := newBoundary(t, tripseal.Config{Keys: ring, AlsoOpen: []tripseal.Accepted{{Format: peer, Waive: waive}}})
 			round := opens(t, switched, old, "step=1")
 			if _, pinned := round.Questions(); pinned {
 				t.Error("the questions of a token that cannot carry them count as pinned")
@@ -116,52 +116,52 @@ func TestMigration(t *testing.T) {
 			opens(t, mixed, native, "step=2") // during the roll-out, old and new replicas open both formats
 
 			// 3. The old format is switched off.
-			done := newBoundary(t, mcpseal.Config{Keys: ring})
+			done := newBoundary(t, tripseal.Config{Keys: ring})
 			opens(t, done, native, "step=2")
-			rejects(t, done, old, mcpseal.ReasonMalformed)
-			rejects(t, done, "junk", mcpseal.ReasonMalformed)
+			rejects(t, done, old, tripseal.ReasonMalformed)
+			rejects(t, done, "junk", tripseal.ReasonMalformed)
 		})
 	}
 }
 
 func TestAFormatThatCannotCarryAClaimNeedsAWaiver(t *testing.T) {
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, peer := range formats(t, secret) {
 		t.Run(name, func(t *testing.T) {
 			waive := lacks(peer)
-			old := seal(t, newBoundary(t, mcpseal.Config{Format: peer, Waive: waive}), "", "step=1")
-			for claim := mcpseal.ClaimRequest; claim <= mcpseal.ClaimFlow; claim <<= 1 {
+			old := seal(t, newBoundary(t, tripseal.Config{Format: peer, Waive: waive}), "", "step=1")
+			for claim := tripseal.ClaimRequest; claim <= tripseal.ClaimFlow; claim <<= 1 {
 				if waive&claim == 0 {
 					continue
 				}
-				strict := mcpseal.Config{
+				strict := tripseal.Config{
 					Keys: ring, Audience: "test", Logger: sealtest.Logger(t),
-					AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive &^ claim}},
+					AlsoOpen: []tripseal.Accepted{{Format: peer, Waive: waive &^ claim}},
 				}
-				if _, err := mcpseal.New(strict); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
+				if _, err := tripseal.New(strict); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
 					t.Errorf("without a waiver for %s: %v", claim, err)
 				}
 			}
-			if _, err := mcpseal.New(mcpseal.Config{Format: peer, Audience: "test", Logger: sealtest.Logger(t)}); err == nil {
+			if _, err := tripseal.New(tripseal.Config{Format: peer, Audience: "test", Logger: sealtest.Logger(t)}); err == nil {
 				t.Error("a boundary that seals this format needs no waiver")
 			}
 
 			// A tool with single use accepts the old format only with a waiver.
-			single := func(waive mcpseal.ClaimSet) *mcpseal.Boundary {
-				return newBoundary(t, mcpseal.Config{
-					Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}},
+			single := func(waive tripseal.ClaimSet) *tripseal.Boundary {
+				return newBoundary(t, tripseal.Config{
+					Keys: ring, AlsoOpen: []tripseal.Accepted{{Format: peer, Waive: waive}},
 					Replay: &store{}, ReplayTools: []string{"deploy"},
 				})
 			}
-			rejects(t, single(waive), old, mcpseal.ReasonClaimMissing)
-			lenient := single(waive | mcpseal.ClaimSingleUse)
+			rejects(t, single(waive), old, tripseal.ReasonClaimMissing)
+			lenient := single(waive | tripseal.ClaimSingleUse)
 			opens(t, lenient, old, "step=1")
 			native := seal(t, lenient, old, "step=2")
 			opens(t, lenient, native, "step=2")
-			rejects(t, lenient, native, mcpseal.ReasonReplayed)
+			rejects(t, lenient, native, tripseal.ReasonReplayed)
 		})
 	}
 }
@@ -170,12 +170,12 @@ func TestTwoFormatsWithOnePrefixAreRefused(t *testing.T) {
 	python := must2(t)(compat.Python([][]byte{secret}, compat.PythonOptions{}))
 	ruby := must2(t)(compat.Ruby(secret))
 	encrypted := must2(t)(compat.McpD(secret, compat.McpDOptions{Encrypted: true}))
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: sealtest.Logger(t), AlsoOpen: []mcpseal.Accepted{{Format: python, Waive: lacks(python)}, {Format: ruby, Waive: lacks(ruby)}}}
-	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "prefix") {
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Logger: sealtest.Logger(t), AlsoOpen: []tripseal.Accepted{{Format: python, Waive: lacks(python)}, {Format: ruby, Waive: lacks(ruby)}}}
+	if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "prefix") {
 		t.Errorf("two formats that begin with v1.: %v", err)
 	}
-	config.AlsoOpen[1] = mcpseal.Accepted{Format: encrypted, Waive: lacks(encrypted)}
-	if _, err := mcpseal.New(config); err != nil {
+	config.AlsoOpen[1] = tripseal.Accepted{Format: encrypted, Waive: lacks(encrypted)}
+	if _, err := tripseal.New(config); err != nil {
 		t.Errorf("v1. and v1e.: %v", err)
 	}
 }
@@ -183,18 +183,18 @@ func TestTwoFormatsWithOnePrefixAreRefused(t *testing.T) {
 // store is the simplest store that works.
 type store struct {
 	mu   sync.Mutex
-	used map[mcpseal.Use]bool
+	used map[tripseal.Use]bool
 }
 
-func (s *store) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *store) Spend(_ context.Context, use tripseal.Use) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := mcpseal.Use{Flow: use.Flow, Round: use.Round}
+	key := tripseal.Use{Flow: use.Flow, Round: use.Round}
 	if s.used[key] {
 		return false, nil
 	}
 	if s.used == nil {
-		s.used = map[mcpseal.Use]bool{}
+		s.used = map[tripseal.Use]bool{}
 	}
 	s.used[key] = true
 	return true, nil

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // maxPlaintext is how long a process may leave states unsealed, counted from its start.
@@ -31,11 +31,11 @@ var started = time.Now()
 //
 // Sealing fails if a state is empty, or if it begins with the prefix of a native token or
 // cursor, or of another format that the boundary accepts.
-func Plaintext(tools []string, until time.Time) (mcpseal.Format, error) {
+func Plaintext(tools []string, until time.Time) (tripseal.Format, error) {
 	return newPlaintext(tools, until, started)
 }
 
-func newPlaintext(tools []string, until, started time.Time) (mcpseal.Format, error) {
+func newPlaintext(tools []string, until, started time.Time) (tripseal.Format, error) {
 	if len(tools) == 0 || slices.Contains(tools, "") {
 		return nil, errors.New("compat: name the tools whose states may be unsealed")
 	}
@@ -62,10 +62,10 @@ type plaintextFormat struct {
 	told atomic.Bool
 }
 
-func (f *plaintextFormat) Prefix() string            { return "" }
-func (f *plaintextFormat) Carries() mcpseal.ClaimSet { return 0 }
+func (f *plaintextFormat) Prefix() string             { return "" }
+func (f *plaintextFormat) Carries() tripseal.ClaimSet { return 0 }
 
-// Unsealed marks a format whose tokens anybody can write: see [mcpseal.Format]. It
+// Unsealed marks a format whose tokens anybody can write: see [tripseal.Format]. It
 // returns the only tools that the format serves, and the time when the format ends.
 func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 	f.told.Store(true)
@@ -73,13 +73,13 @@ func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 }
 
 // Digest returns nil, because an unsealed state is not bound to the arguments.
-func (f *plaintextFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
+func (f *plaintextFormat) Digest(*tripseal.Binding) ([]byte, error) { return nil, nil }
 
 const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must also have the method Unsealed of compat.Plaintext")
 
 const errPlaintextOver = plain.Error("the time for unsealed states is over: seal natively, as the second roll-out does")
 
-func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+func (f *plaintextFormat) Seal(_ context.Context, binding *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	switch {
 	case !f.told.Load():
 		return "", errPlaintextHidden
@@ -93,23 +93,23 @@ func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, clai
 	return claims.State, nil
 }
 
-func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f *plaintextFormat) Open(_ context.Context, binding *tripseal.Binding, token string) (tripseal.Claims, error) {
 	switch {
 	case !f.told.Load():
-		return mcpseal.Claims{}, errPlaintextHidden
+		return tripseal.Claims{}, errPlaintextHidden
 	case !f.serves(binding):
-		return mcpseal.Claims{}, mcpseal.ReasonRequest
+		return tripseal.Claims{}, tripseal.ReasonRequest
 	case token == "":
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
-	claims := mcpseal.Claims{State: token, HasState: true}
+	claims := tripseal.Claims{State: token, HasState: true}
 	if !f.hasEnded() {
 		claims.Expires = f.until.UnixMilli()
 	}
 	return claims, nil // Expires is 0 if the format has ended, so the boundary rejects the token as expired
 }
 
-func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {
+func (f *plaintextFormat) serves(binding *tripseal.Binding) bool {
 	return binding.Method == "tools/call" && slices.Contains(f.tools, binding.Target)
 }
 

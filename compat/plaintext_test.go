@@ -9,17 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
-const everything = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
-	mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+const everything = tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
+	tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording
 
-func newRing(t *testing.T) *mcpseal.Ring {
+func newRing(t *testing.T) *tripseal.Ring {
 	t.Helper()
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,19 +28,19 @@ func newRing(t *testing.T) *mcpseal.Ring {
 
 // plaintextOf returns the plaintext format for the tool deploy, in a process that starts now. The
 // parameter left is how long the format lasts.
-func plaintextOf(t *testing.T, left time.Duration) mcpseal.Format {
+func plaintextOf(t *testing.T, left time.Duration) tripseal.Format {
 	t.Helper()
 	now := time.Now()
 	return must2(t)(compat.NewPlaintext([]string{"deploy"}, now.Add(left), now))
 }
 
 // firstRollOut and secondRollOut are the two configs of docs/migration.md.
-func firstRollOut(format mcpseal.Format, waive mcpseal.ClaimSet, ring *mcpseal.Ring) mcpseal.Config {
-	return mcpseal.Config{Format: format, Waive: waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}}}
+func firstRollOut(format tripseal.Format, waive tripseal.ClaimSet, ring *tripseal.Ring) tripseal.Config {
+	return tripseal.Config{Format: format, Waive: waive, AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(ring)}}}
 }
 
-func secondRollOut(format mcpseal.Format, waive mcpseal.ClaimSet, ring *mcpseal.Ring) mcpseal.Config {
-	return mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: format, Waive: waive}}}
+func secondRollOut(format tripseal.Format, waive tripseal.ClaimSet, ring *tripseal.Ring) tripseal.Config {
+	return tripseal.Config{Keys: ring, AlsoOpen: []tripseal.Accepted{{Format: format, Waive: waive}}}
 }
 
 func TestAnOwnFormatWithoutAPrefixPassesTheSuite(t *testing.T) {
@@ -96,10 +96,10 @@ func TestPlaintextIsOverAtItsDate(t *testing.T) {
 		opens(t, first, old, "step=1")
 		opens(t, second, old, "step=1")
 		time.Sleep(time.Millisecond)
-		rejects(t, first, old, mcpseal.ReasonExpired)
-		rejects(t, second, old, mcpseal.ReasonExpired)
+		rejects(t, first, old, tripseal.ReasonExpired)
+		rejects(t, second, old, tripseal.ReasonExpired)
 		round := opens(t, first, native, "step=1")
-		var failed *mcpseal.SealError
+		var failed *tripseal.SealError
 		state := "step=2"
 		if token, err := first.Seal(t.Context(), &round, &state); token != "" || !errors.As(err, &failed) || !strings.Contains(failed.Cause().Error(), "is over") {
 			t.Errorf("Seal = %q, %v", token, err)
@@ -119,8 +119,8 @@ func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 				boundary := newBoundary(t, secondRollOut(plaintext, everything, newRing(t)))
 				opens(t, boundary, "step=1", "step=1")
 				time.Sleep(time.Hour)
-				rejects(t, boundary, "step=1", mcpseal.ReasonExpired)
-				if token, err := plaintext.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, &mcpseal.Claims{State: "step=1"}); err == nil {
+				rejects(t, boundary, "step=1", tripseal.ReasonExpired)
+				if token, err := plaintext.Seal(t.Context(), &tripseal.Binding{Method: "tools/call", Target: "deploy"}, &tripseal.Claims{State: "step=1"}); err == nil {
 					t.Errorf("sealed as %q", token)
 				}
 			})
@@ -132,16 +132,16 @@ func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 // tools, not for other tools, prompts or resources.
 func TestPlaintextServesOnlyItsTools(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
-	for name, config := range map[string]mcpseal.Config{
+	for name, config := range map[string]tripseal.Config{
 		"first": firstRollOut(plaintext, everything, ring), "second": secondRollOut(plaintext, everything, ring),
 	} {
 		boundary := newBoundary(t, config)
 		opens(t, boundary, "step=1", "step=1")
-		for _, other := range []mcpseal.Request{
+		for _, other := range []tripseal.Request{
 			{Method: "tools/call", Target: "destroy"}, {Method: "tools/call", Target: "Deploy"}, {Method: "tools/call"},
 			{Method: "prompts/get", Target: "deploy"}, {Method: "resources/read", Target: "deploy"},
 		} {
-			if _, err := boundary.Open(t.Context(), other, "step=1"); reasonOf(err) != mcpseal.ReasonRequest {
+			if _, err := boundary.Open(t.Context(), other, "step=1"); reasonOf(err) != tripseal.ReasonRequest {
 				t.Errorf("%s: %s of %q: %v", name, other.Method, other.Target, reasonOf(err))
 			}
 			round, _ := boundary.Open(t.Context(), other, "")
@@ -160,12 +160,12 @@ func TestPlaintextServesOnlyItsTools(t *testing.T) {
 
 func TestPlaintextNeedsEveryWaiverByName(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
-	for claim := mcpseal.ClaimRequest; claim <= mcpseal.ClaimWording; claim <<= 1 {
-		for name, config := range map[string]mcpseal.Config{
+	for claim := tripseal.ClaimRequest; claim <= tripseal.ClaimWording; claim <<= 1 {
+		for name, config := range map[string]tripseal.Config{
 			"first": firstRollOut(plaintext, everything&^claim, ring), "second": secondRollOut(plaintext, everything&^claim, ring),
 		} {
 			config.Audience, config.Logger = "test", sealtest.Logger(t)
-			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
+			if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
 				t.Errorf("the %s roll-out without a waiver of %s: %v", name, claim, err)
 			}
 		}
@@ -175,9 +175,9 @@ func TestPlaintextNeedsEveryWaiverByName(t *testing.T) {
 func TestPlaintextNeverWorksOnce(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
 	for name, tools := range map[string][]string{"every request": nil, "its tool": {"deploy"}} {
-		for _, config := range []mcpseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
+		for _, config := range []tripseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
 			config.Audience, config.Logger, config.Replay, config.ReplayTools = "test", sealtest.Logger(t), &store{}, tools
-			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot work only once") {
+			if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot work only once") {
 				t.Errorf("single use for %s: %v", name, err)
 			}
 		}
@@ -189,10 +189,10 @@ func TestPlaintextNeverWorksOnce(t *testing.T) {
 
 func TestPlaintextIsSaidOutLoud(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
-	for _, config := range []mcpseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
+	for _, config := range []tripseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
 		var log bytes.Buffer
 		config.Audience, config.Logger = "test", slog.New(slog.NewTextHandler(&log, nil))
-		if _, err := mcpseal.New(config); err != nil {
+		if _, err := tripseal.New(config); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"level=WARN", "states are not protected", "tools=[deploy]", "until=20"} {
@@ -211,10 +211,10 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 	config.MaxState, config.MaxToken = 100, 200
 	boundary := newBoundary(t, config)
 	opens(t, boundary, strings.Repeat("x", 100), strings.Repeat("x", 100))
-	rejects(t, boundary, strings.Repeat("x", 101), mcpseal.ReasonTooLarge)
-	rejects(t, boundary, strings.Repeat("x", 201), mcpseal.ReasonTooLarge)
-	rejects(t, boundary, "ms1."+strings.Repeat("A", 100), mcpseal.ReasonUnknownKey)
-	rejects(t, boundary, "mc1.x", mcpseal.ReasonMalformed)
+	rejects(t, boundary, strings.Repeat("x", 101), tripseal.ReasonTooLarge)
+	rejects(t, boundary, strings.Repeat("x", 201), tripseal.ReasonTooLarge)
+	rejects(t, boundary, "ms1."+strings.Repeat("A", 100), tripseal.ReasonUnknownKey)
+	rejects(t, boundary, "mc1.x", tripseal.ReasonMalformed)
 	if round, err := boundary.Open(t.Context(), request, ""); err != nil || !round.First() {
 		t.Errorf("no state is not a first round: %v", err)
 	}
@@ -225,12 +225,12 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 			t.Errorf("the state %q is sealed as %q", state, token)
 		}
 	}
-	var failed *mcpseal.SealError
+	var failed *tripseal.SealError
 	round, _ := first.Open(t.Context(), request, "")
 	if token, err := first.Seal(t.Context(), &round, nil); token != "" || !errors.As(err, &failed) || !strings.Contains(failed.Cause().Error(), "must not be empty") {
 		t.Errorf("no state is sealed as %q, %v", token, err)
 	}
-	if _, err := plaintext.Open(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, ""); err == nil {
+	if _, err := plaintext.Open(t.Context(), &tripseal.Binding{Method: "tools/call", Target: "deploy"}, ""); err == nil {
 		t.Error("an empty text opens")
 	}
 }
@@ -241,11 +241,11 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
 	boundary := newBoundary(t, secondRollOut(plaintextOf(t, time.Hour), everything, newRing(t)))
 	round := opens(t, boundary, "step=1", "step=1")
-	if !round.Accepts("whatever", mcpseal.KindSampling) {
+	if !round.Accepts("whatever", tripseal.KindSampling) {
 		t.Error("an answer to a plaintext state is dropped")
 	}
 	round = opens(t, boundary, seal(t, boundary, "step=1", "step=2"), "step=2")
-	if round.Accepts("whatever", mcpseal.KindSampling) || !round.Accepts("confirm", mcpseal.KindForm) {
+	if round.Accepts("whatever", tripseal.KindSampling) || !round.Accepts("confirm", tripseal.KindForm) {
 		t.Error("the native token does not pin its questions")
 	}
 }
@@ -258,20 +258,20 @@ func TestPlaintextThatIsHiddenFromTheBoundaryServesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := struct{ mcpseal.Format }{format}
-	if token, err := hidden.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, &mcpseal.Claims{State: "s", HasState: true}); err == nil {
+	hidden := struct{ tripseal.Format }{format}
+	if token, err := hidden.Seal(t.Context(), &tripseal.Binding{Method: "tools/call", Target: "deploy"}, &tripseal.Claims{State: "s", HasState: true}); err == nil {
 		t.Errorf("sealed %q", token)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler),
-		AlsoOpen: []mcpseal.Accepted{{Format: hidden, Waive: everything}},
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler),
+		AlsoOpen: []tripseal.Accepted{{Format: hidden, Waive: everything}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "deploy"}, `{"approved":true}`)
-	var rejected *mcpseal.RejectError
-	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCodecFailed || !strings.Contains(rejected.Cause().Error(), "Unsealed") {
+	_, err = boundary.Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "deploy"}, `{"approved":true}`)
+	var rejected *tripseal.RejectError
+	if !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCodecFailed || !strings.Contains(rejected.Cause().Error(), "Unsealed") {
 		t.Errorf("%v", err)
 	}
 }

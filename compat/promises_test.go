@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 	other  = []byte("another-another-another-another!")
 )
 
-func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
+func must(t testing.TB, format tripseal.Format, err error) tripseal.Format {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
 
 // sealed returns the token that Seal makes. Like a boundary, it first adds the digest of the
 // arguments to the claims.
-func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
+func sealed(t testing.TB, format tripseal.Format, binding *tripseal.Binding, claims tripseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(binding); err != nil {
 		return "", err
 	}
@@ -40,19 +40,19 @@ func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claim
 }
 
 // bindAll is a function for the option Bind. It binds tokens to everything that can be bound.
-func bindAll(b *mcpseal.Binding) (string, error) {
+func bindAll(b *tripseal.Binding) (string, error) {
 	digest, err := b.ArgumentsDigest()
 	return fmt.Sprintf("%q %q %x %q %q", b.Method, b.Target, digest, b.Audience, b.User), err
 }
 
-const bindable = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
+const bindable = tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser
 
 // formats returns all formats in all modes, with the same secret.
-func formats(t testing.TB, secret []byte) map[string]mcpseal.Format {
+func formats(t testing.TB, secret []byte) map[string]tripseal.Format {
 	t.Helper()
-	all := map[string]mcpseal.Format{}
-	add := func(name string) func(mcpseal.Format, error) {
-		return func(f mcpseal.Format, err error) { all[name] = must(t, f, err) }
+	all := map[string]tripseal.Format{}
+	add := func(name string) func(tripseal.Format, error) {
+		return func(f tripseal.Format, err error) { all[name] = must(t, f, err) }
 	}
 	add("Python")(compat.Python([][]byte{secret, append([]byte("x"), secret...)}, compat.PythonOptions{}))
 	add("TypeScript")(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true}))
@@ -77,9 +77,9 @@ func TestEveryFormatPassesTheSuite(t *testing.T) {
 }
 
 // jsonStates writes states as JSON strings, for a format that takes JSON only.
-type jsonStates struct{ mcpseal.Format }
+type jsonStates struct{ tripseal.Format }
 
-func (f jsonStates) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f jsonStates) Seal(ctx context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	changed := *c
 	if c.HasState {
 		text, err := json.Marshal(c.State)
@@ -91,7 +91,7 @@ func (f jsonStates) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Cla
 	return f.Format.Seal(ctx, b, &changed)
 }
 
-func (f jsonStates) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f jsonStates) Open(ctx context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	c, err := f.Format.Open(ctx, b, token)
 	if err == nil && c.HasState {
 		err = json.Unmarshal([]byte(c.State), &c.State)
@@ -106,11 +106,11 @@ func TestNoFormatAcceptsASecondText(t *testing.T) {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\r\t\x00\xff"
 	for name, format := range formats(t, secret) {
 		t.Run(name, func(t *testing.T) {
-			binding := &mcpseal.Binding{Method: "tools/call", Target: "t", User: "alice"}
-			if format.Carries()&mcpseal.ClaimUser == 0 {
+			binding := &tripseal.Binding{Method: "tools/call", Target: "t", User: "alice"}
+			if format.Carries()&tripseal.ClaimUser == 0 {
 				binding.User = ""
 			}
-			token, err := sealed(t, format, binding, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
+			token, err := sealed(t, format, binding, tripseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 			t.Errorf("%s prints as %s", name, text)
 		}
 		printed := fmt.Sprintf("%v %+v %#v %s %q %x %d %e", format, format, format, format, format, format, format, format) +
-			fmt.Sprintf("%+v %#v", struct{ f mcpseal.Format }{format}, []mcpseal.Format{format}) + log.String() + string(text)
+			fmt.Sprintf("%+v %#v", struct{ f tripseal.Format }{format}, []tripseal.Format{format}) + log.String() + string(text)
 		for _, leak := range []string{string(secret), hex.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret), "104 117 115 104", "0x68, 0x75"} {
 			if strings.Contains(printed, leak) {
 				t.Errorf("%s prints its secret: %s", name, printed)
@@ -165,7 +165,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 
 func TestShortSecretsAndNonsenseAreRefused(t *testing.T) {
 	short := secret[:31]
-	build := func(f mcpseal.Format, err error) error {
+	build := func(f tripseal.Format, err error) error {
 		if err == nil && f == nil {
 			return errors.New("neither format nor error")
 		}
@@ -175,7 +175,7 @@ func TestShortSecretsAndNonsenseAreRefused(t *testing.T) {
 		"Python, none":          build(compat.Python(nil, compat.PythonOptions{})),
 		"Python, short":         build(compat.Python([][]byte{secret, short}, compat.PythonOptions{})),
 		"Python, twice":         build(compat.Python([][]byte{secret, secret}, compat.PythonOptions{})),
-		"Python, empty request": build(compat.Python([][]byte{secret}, compat.PythonOptions{ClaimEmpty: mcpseal.ClaimRequest})),
+		"Python, empty request": build(compat.Python([][]byte{secret}, compat.PythonOptions{ClaimEmpty: tripseal.ClaimRequest})),
 		"TypeScript, short":     build(compat.TypeScript(short, compat.TypeScriptOptions{})),
 		"TypeScript, none":      build(compat.TypeScript(nil, compat.TypeScriptOptions{})),
 		"McpD, short":           build(compat.McpD(short, compat.McpDOptions{})),
@@ -192,61 +192,61 @@ func TestShortSecretsAndNonsenseAreRefused(t *testing.T) {
 }
 
 func TestBindsIsHeldToWhatBindDoes(t *testing.T) {
-	principal := func(b *mcpseal.Binding) (string, error) { return b.User, nil }
-	target := func(b *mcpseal.Binding) (string, error) { return b.Target, nil }
+	principal := func(b *tripseal.Binding) (string, error) { return b.User, nil }
+	target := func(b *tripseal.Binding) (string, error) { return b.Target, nil }
 	for name, options := range map[string]compat.TypeScriptOptions{
-		"no function":           {Binds: mcpseal.ClaimUser},
-		"a constant":            {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { return "x", nil }},
-		"the target alone":      {Binds: mcpseal.ClaimRequest, Bind: target},
-		"principal as audience": {Binds: mcpseal.ClaimAudience, Bind: principal},
+		"no function":           {Binds: tripseal.ClaimUser},
+		"a constant":            {Binds: tripseal.ClaimUser, Bind: func(*tripseal.Binding) (string, error) { return "x", nil }},
+		"the target alone":      {Binds: tripseal.ClaimRequest, Bind: target},
+		"principal as audience": {Binds: tripseal.ClaimAudience, Bind: principal},
 		"one too many":          {Binds: bindable, Bind: principal},
-		"flow":                  {Binds: mcpseal.ClaimFlow, Bind: bindAll},
-		"an error":              {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { return "", errors.New("no") }},
-		"a panic":               {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { panic("no") }},
+		"flow":                  {Binds: tripseal.ClaimFlow, Bind: bindAll},
+		"an error":              {Binds: tripseal.ClaimUser, Bind: func(*tripseal.Binding) (string, error) { return "", errors.New("no") }},
+		"a panic":               {Binds: tripseal.ClaimUser, Bind: func(*tripseal.Binding) (string, error) { panic("no") }},
 	} {
 		if _, err := compat.TypeScript(secret, options); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Binds: mcpseal.ClaimUser, Bind: principal})
-	if must(t, format, err).Carries() != mcpseal.ClaimUser {
+	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Binds: tripseal.ClaimUser, Bind: principal})
+	if must(t, format, err).Carries() != tripseal.ClaimUser {
 		t.Errorf("carries %v", format.Carries())
 	}
 }
 
 func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	calls := 0
-	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: func(*mcpseal.Binding) (string, error) {
+	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: func(*tripseal.Binding) (string, error) {
 		if calls++; calls%2 == 0 {
 			panic("hush")
 		}
 		return "", errors.New("hush")
 	}})
 	var log strings.Builder
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		AlsoOpen: []tripseal.Accepted{{Format: must(t, format, err), Waive: tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimUser | tripseal.ClaimQuestions | tripseal.ClaimFlow}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now().UnixMilli()
 	unbound := must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true}))
-	token, err := sealed(t, unbound, &mcpseal.Binding{}, mcpseal.Claims{Issued: now, Expires: now + 60_000})
+	token, err := sealed(t, unbound, &tripseal.Binding{}, tripseal.Claims{Issued: now, Expires: now + 60_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		_, err := boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, token)
-		var rejected *mcpseal.RejectError
-		if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCodecFailed {
+		_, err := boundary.Open(t.Context(), tripseal.Request{Method: "tools/call"}, token)
+		var rejected *tripseal.RejectError
+		if !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCodecFailed {
 			t.Errorf("%v", err)
 		}
 	}
 	if strings.Contains(log.String(), "hush") {
 		t.Errorf("the log repeats a callback's words: %s", log.String())
 	}
-	boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, token+"A")
+	boundary.Open(t.Context(), tripseal.Request{Method: "tools/call"}, token+"A")
 	if calls != 2 {
 		t.Errorf("Bind was called %d times: a forged token asks for nothing", calls)
 	}
@@ -256,23 +256,23 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 // handler might. The token is still bound to the arguments that arrived.
 func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 	all := formats(t, secret)
-	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
-	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	all["native"] = tripseal.NativeFormat(tripseal.Ephemeral())
+	every := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser | tripseal.ClaimQuestions | tripseal.ClaimFlow
 	for name, format := range all {
 		for before, opened := range all {
-			if format.Carries()&mcpseal.ClaimArguments == 0 || name != before && format.Prefix() == opened.Prefix() {
+			if format.Carries()&tripseal.ClaimArguments == 0 || name != before && format.Prefix() == opened.Prefix() {
 				continue
 			}
-			config := mcpseal.Config{Format: format, Waive: every &^ format.Carries()}
+			config := tripseal.Config{Format: format, Waive: every &^ format.Carries()}
 			sealer := config
 			if name != before {
-				config.AlsoOpen = []mcpseal.Accepted{{Format: opened, Waive: every &^ opened.Carries()}}
-				sealer = mcpseal.Config{Format: opened, Waive: every &^ opened.Carries()}
+				config.AlsoOpen = []tripseal.Accepted{{Format: opened, Waive: every &^ opened.Carries()}}
+				sealer = tripseal.Config{Format: opened, Waive: every &^ opened.Carries()}
 			}
 			t.Run(before+" then "+name, func(t *testing.T) {
 				boundary, older := newBoundary(t, config), newBoundary(t, sealer)
-				request := func() mcpseal.Request {
-					return mcpseal.Request{Method: "tools/call", Target: "purge", Arguments: []byte(`{"dry_run":true}`)}
+				request := func() tripseal.Request {
+					return tripseal.Request{Method: "tools/call", Target: "purge", Arguments: []byte(`{"dry_run":true}`)}
 				}
 				first, _ := older.Open(t.Context(), request(), "")
 				token, err := older.Seal(t.Context(), &first, nil)
@@ -303,27 +303,27 @@ func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 // members have the same name. A forged token must be rejected as forged, not because of the
 // arguments. This shows that a format checks the token before it digests the arguments.
 func TestAForgedTokenBuysNoDigest(t *testing.T) {
-	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	every := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser | tripseal.ClaimQuestions | tripseal.ClaimFlow
 	all := formats(t, secret)
-	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
+	all["native"] = tripseal.NativeFormat(tripseal.Ephemeral())
 	for name, format := range all {
-		boundary := newBoundary(t, mcpseal.Config{Format: format, Waive: every &^ format.Carries()})
-		request := mcpseal.Request{Method: "tools/call", Target: "purge"}
+		boundary := newBoundary(t, tripseal.Config{Format: format, Waive: every &^ format.Carries()})
+		request := tripseal.Request{Method: "tools/call", Target: "purge"}
 		first, _ := boundary.Open(t.Context(), request, "")
 		token, err := boundary.Seal(t.Context(), &first, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Arguments = []byte(`{"a":1,"a":2}`)
-		for text, want := range map[string]mcpseal.Reason{
-			token:                           mcpseal.ReasonArguments,
-			token[:len(token)-6] + "AAAAAA": mcpseal.ReasonForged,
-			format.Prefix() + "A":           mcpseal.ReasonMalformed,
+		for text, want := range map[string]tripseal.Reason{
+			token:                           tripseal.ReasonArguments,
+			token[:len(token)-6] + "AAAAAA": tripseal.ReasonForged,
+			format.Prefix() + "A":           tripseal.ReasonMalformed,
 		} {
-			if format.Carries()&mcpseal.ClaimArguments == 0 && text == token {
+			if format.Carries()&tripseal.ClaimArguments == 0 && text == token {
 				continue
 			}
-			var rejected *mcpseal.RejectError
+			var rejected *tripseal.RejectError
 			_, err := boundary.Open(t.Context(), request, text)
 			if !errors.As(err, &rejected) || rejected.Reason != want {
 				t.Errorf("%s: %.20s is rejected as %v, want %s", name, text, rejected, want)
@@ -342,7 +342,7 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 			states = append(states, "", "step=1", "{", "1 2", " 1", "1\n", `1,"x":2`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
 		}
 		for _, state := range states {
-			token, err := sealed(t, format, &mcpseal.Binding{Method: "tools/call"}, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+			token, err := sealed(t, format, &tripseal.Binding{Method: "tools/call"}, tripseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
 			if err == nil {
 				t.Errorf("%s seals %q: %s", name, state, token)
 			}
@@ -350,26 +350,26 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 	}
 	format := all["TypeScript, JSON"]
 	for _, state := range []string{"null", `""`, `{"n":12345678901234567890, "a":[1,2]}`, `"\ud800"`} {
-		token, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+		token, err := sealed(t, format, &tripseal.Binding{}, tripseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := format.Open(t.Context(), &mcpseal.Binding{}, token); err != nil || c.State != state {
+		if c, err := format.Open(t.Context(), &tripseal.Binding{}, token); err != nil || c.State != state {
 			t.Errorf("%s came back as %s, %v", state, c.State, err)
 		}
 	}
 }
 
-func must2(t testing.TB) func(mcpseal.Format, error) mcpseal.Format {
-	return func(f mcpseal.Format, err error) mcpseal.Format { return must(t, f, err) }
+func must2(t testing.TB) func(tripseal.Format, error) tripseal.Format {
+	return func(f tripseal.Format, err error) tripseal.Format { return must(t, f, err) }
 }
 
 func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 	for name, format := range formats(t, secret) {
 		for _, ttl := range []int64{2_000, 2_001, 2_999, 600_000} {
 			for _, issued := range []int64{1_800_000_000_000, 1_800_000_000_001, 1_800_000_000_999} {
-				binding := &mcpseal.Binding{Method: "tools/call"}
-				token, err := sealed(t, format, binding, mcpseal.Claims{Issued: issued, Expires: issued + ttl, HasState: true})
+				binding := &tripseal.Binding{Method: "tools/call"}
+				token, err := sealed(t, format, binding, tripseal.Claims{Issued: issued, Expires: issued + ttl, HasState: true})
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -382,7 +382,7 @@ func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 		if name == "Python" {
 			continue // Python tokens hold times with fractions of a second
 		}
-		if _, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
+		if _, err := sealed(t, format, &tripseal.Binding{}, tripseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
 			t.Errorf("%s seals a token that is dead at once", name)
 		}
 	}
@@ -397,14 +397,14 @@ func TestMcpDWithoutASecretSaysSo(t *testing.T) {
 		t.Errorf("the log says %s", log.String())
 	}
 	now := time.Now().UnixMilli()
-	token, err := one.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, HasState: true})
+	token, err := one.Seal(t.Context(), &tripseal.Binding{}, &tripseal.Claims{Issued: now, Expires: now + 60_000, HasState: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.Open(t.Context(), &mcpseal.Binding{}, token); err != nil {
+	if _, err := one.Open(t.Context(), &tripseal.Binding{}, token); err != nil {
 		t.Error(err)
 	}
-	if _, err := two.Open(t.Context(), &mcpseal.Binding{}, token); err == nil {
+	if _, err := two.Open(t.Context(), &tripseal.Binding{}, token); err == nil {
 		t.Error("two random secrets are the same")
 	}
 }
@@ -432,17 +432,17 @@ func TestPythonPrincipal(t *testing.T) {
 // first, two members have the same name. The option Bind may read only the last of them, while a
 // handler merges both. In the second, a name has half a surrogate pair.
 func TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound(t *testing.T) {
-	bind := func(b *mcpseal.Binding) (string, error) {
+	bind := func(b *tripseal.Binding) (string, error) {
 		var value any
 		err := json.Unmarshal(b.Arguments, &value)
 		return fmt.Sprint(value), err
 	}
-	format := must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimArguments}))
-	if _, err := format.Digest(&mcpseal.Binding{Arguments: []byte(`{"a":{"y":"2"}}`)}); err != nil {
+	format := must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: tripseal.ClaimArguments}))
+	if _, err := format.Digest(&tripseal.Binding{Arguments: []byte(`{"a":{"y":"2"}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{`{"a":{"x":"evil"},"a":{"y":"2"}}`, `{"\ud800":1}`} {
-		if digest, err := format.Digest(&mcpseal.Binding{Arguments: []byte(text)}); err == nil {
+		if digest, err := format.Digest(&tripseal.Binding{Arguments: []byte(text)}); err == nil {
 			t.Errorf("%s has the digest %s", text, digest)
 		}
 	}

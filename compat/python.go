@@ -11,9 +11,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
 )
 
 const (
@@ -35,7 +35,7 @@ type PythonOptions struct {
 	// ClaimEmpty is the set of claims that tokens hold even if the claims are empty:
 	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was
 	// given "" instead of None. Zero means that tokens hold no empty claims.
-	ClaimEmpty mcpseal.ClaimSet
+	ClaimEmpty tripseal.ClaimSet
 }
 
 // Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
@@ -49,11 +49,11 @@ type PythonOptions struct {
 //
 // The boundary's principals must return the same names as the principals of the Python
 // servers. [PythonUser] returns the name that the SDK gives a user by default.
-func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
+func Python(secrets [][]byte, options PythonOptions) (tripseal.Format, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("compat: the Python format needs at least one secret, the first seals")
 	}
-	if unknown := options.ClaimEmpty &^ (mcpseal.ClaimAudience | mcpseal.ClaimUser); unknown != 0 {
+	if unknown := options.ClaimEmpty &^ (tripseal.ClaimAudience | tripseal.ClaimUser); unknown != 0 {
 		return nil, fmt.Errorf("compat: PythonOptions.ClaimEmpty cannot name %v", unknown)
 	}
 	f := &pythonFormat{
@@ -115,8 +115,8 @@ type pythonFormat struct {
 
 func (f *pythonFormat) Prefix() string { return pythonPrefix }
 
-func (f *pythonFormat) Carries() mcpseal.ClaimSet {
-	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
+func (f *pythonFormat) Carries() tripseal.ClaimSet {
+	return tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser
 }
 
 // KeyID returns the key id that a token holds, whether the token is genuine or not. It
@@ -134,7 +134,7 @@ func (f *pythonFormat) KeyID(token string) string {
 }
 
 // Digest returns the digest of the arguments, as a Python server writes it into a token.
-func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+func (f *pythonFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	text := b.Arguments
 	if b.Method == methodReadResource {
 		text = nil
@@ -146,7 +146,7 @@ func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	return b64u.Append(make([]byte, 0, pythonDigestText), sum[:pythonDigestSize]), nil
 }
 
-func (f *pythonFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f *pythonFormat) Seal(_ context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	var salt [pythonSaltSize]byte
 	rand.Read(salt[:]) // never fails
 	payload, err := f.envelope(b, c, salt[:])
@@ -161,7 +161,7 @@ func (f *pythonFormat) seal(payload []byte) string {
 }
 
 // envelope returns the JSON object of a token, byte for byte as a Python server writes it.
-func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []byte) ([]byte, error) {
+func (f *pythonFormat) envelope(b *tripseal.Binding, c *tripseal.Claims, salt []byte) ([]byte, error) {
 	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
 	buf = pythonFloat(buf, float64(c.Issued)/1000)
 	buf = append(buf, `,"exp":`...)
@@ -194,25 +194,25 @@ func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []by
 	return append(buf, '}'), nil
 }
 
-func (f *pythonFormat) hasAudience(b *mcpseal.Binding) bool {
-	return b.Audience != "" || f.options.ClaimEmpty&mcpseal.ClaimAudience != 0
+func (f *pythonFormat) hasAudience(b *tripseal.Binding) bool {
+	return b.Audience != "" || f.options.ClaimEmpty&tripseal.ClaimAudience != 0
 }
 
-func (f *pythonFormat) hasPrincipal(b *mcpseal.Binding) bool {
-	return b.User != "" || f.options.ClaimEmpty&mcpseal.ClaimUser != 0
+func (f *pythonFormat) hasPrincipal(b *tripseal.Binding) bool {
+	return b.User != "" || f.options.ClaimEmpty&tripseal.ClaimUser != 0
 }
 
-func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f *pythonFormat) Open(_ context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	payload, err := f.open(token)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	var e envelope
 	if !e.read(payload) {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	if v, ok := e.version.integer(); !ok || v != 1 {
-		return mcpseal.Claims{}, mcpseal.ReasonVersion
+		return tripseal.Claims{}, tripseal.ReasonVersion
 	}
 	state, hasState := e.state.text()
 	arguments, hasArguments := e.arguments.text()
@@ -220,31 +220,31 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	expires, hasExpires := e.expires.millis(math.Floor)
 	switch {
 	case !hasState || !hasArguments || !hasIssued || !hasExpires:
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	case !e.method.equalsPublic(b.Method) || !e.target.equalsPublic(b.Target):
-		return mcpseal.Claims{}, mcpseal.ReasonRequest
+		return tripseal.Claims{}, tripseal.ReasonRequest
 	case !f.sameAudience(&e, b):
-		return mcpseal.Claims{}, mcpseal.ReasonAudience
+		return tripseal.Claims{}, tripseal.ReasonAudience
 	case !f.samePrincipal(&e, b):
-		return mcpseal.Claims{}, mcpseal.ReasonUser
+		return tripseal.Claims{}, tripseal.ReasonUser
 	}
-	return mcpseal.Claims{Issued: issued, Expires: expires, Arguments: []byte(arguments), State: state, HasState: true}, nil
+	return tripseal.Claims{Issued: issued, Expires: expires, Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
 // open returns the payload of a token, or an error if the token is not genuine.
 func (f *pythonFormat) open(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, pythonPrefix)
 	if !ok {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	if !s.decode(text, pythonKeyIDSize) {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	key := f.keys[[pythonKeyIDSize]byte(s.sealed)]
 	if key == nil {
-		return "", mcpseal.ReasonUnknownKey
+		return "", tripseal.ReasonUnknownKey
 	}
 	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
@@ -288,14 +288,14 @@ func wholeMillis(text string) (millis int64, ok bool) {
 	return millis, true
 }
 
-func (f *pythonFormat) sameAudience(e *envelope, b *mcpseal.Binding) bool {
+func (f *pythonFormat) sameAudience(e *envelope, b *tripseal.Binding) bool {
 	if !f.hasAudience(b) {
 		return e.audience.isNone()
 	}
 	return e.audience.equalsPublic(b.Audience)
 }
 
-func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
+func (f *pythonFormat) samePrincipal(e *envelope, b *tripseal.Binding) bool {
 	if !f.hasPrincipal(b) {
 		return e.payload.isNone()
 	}

@@ -3,8 +3,8 @@ package compat
 import (
 	"math"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
 )
 
 // pythonMaxDigits is the greatest number of digits that Python's JSON reader accepts in an

@@ -3,9 +3,9 @@ package compat
 import (
 	"crypto/sha256"
 
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 const errNoClient = plain.Error("the access token names no client, but the Python SDK makes the client a part of a user's name: " +

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // replica serves one round of a flow: it returns the token for the next round, or the result.
@@ -34,7 +34,7 @@ func step(state string) (next, result string, err error) {
 var flows atomic.Int64
 
 // behind returns a replica whose states go through the boundary.
-func behind(boundary *mcpseal.Boundary) replica {
+func behind(boundary *tripseal.Boundary) replica {
 	return func(ctx context.Context, token string) (string, string, error) {
 		round, err := boundary.Open(ctx, request, token)
 		if err != nil {
@@ -160,12 +160,12 @@ func (f *fleet) underLoad(t *testing.T, during func(finished <-chan struct{})) {
 // moving is a fleet that will move from an old format to native tokens.
 type moving struct {
 	fleet
-	old   mcpseal.Format
-	waive mcpseal.ClaimSet
-	ring  *mcpseal.Ring
+	old   tripseal.Format
+	waive tripseal.ClaimSet
+	ring  *tripseal.Ring
 }
 
-func newMoving(t *testing.T, old mcpseal.Format, waive mcpseal.ClaimSet, today replica) *moving {
+func newMoving(t *testing.T, old tripseal.Format, waive tripseal.ClaimSet, today replica) *moving {
 	m := &moving{old: old, waive: waive, ring: newRing(t)}
 	for i := range m.replicas {
 		m.replicas[i].Store(&today)
@@ -177,7 +177,7 @@ func newMoving(t *testing.T, old mcpseal.Format, waive mcpseal.ClaimSet, today r
 func movers(t *testing.T) map[string]*moving {
 	asIs := func(_ context.Context, text string) (string, error) { return text, nil }
 	own := ownFormat{secret}
-	alice := &mcpseal.Binding{Method: "tools/call", Target: "deploy", User: "alice"}
+	alice := &tripseal.Binding{Method: "tools/call", Target: "deploy", User: "alice"}
 	return map[string]*moving{
 		"a format of its own": newMoving(t, own, lacks(own), oldReplica(
 			func(ctx context.Context, token string) (string, error) {
@@ -185,7 +185,7 @@ func movers(t *testing.T) map[string]*moving {
 				return claims.State, err
 			},
 			func(ctx context.Context, state string) (string, error) {
-				return own.Seal(ctx, alice, &mcpseal.Claims{State: state, Expires: time.Now().Add(time.Hour).UnixMilli()})
+				return own.Seal(ctx, alice, &tripseal.Claims{State: state, Expires: time.Now().Add(time.Hour).UnixMilli()})
 			})),
 		"plaintext": newMoving(t, plaintextOf(t, time.Hour), everything, oldReplica(asIs, asIs)),
 	}
@@ -196,16 +196,16 @@ func TestNoFlowIsLostInTwoRollOuts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := newBoundary(t, firstRollOut(m.old, m.waive, m.ring))
 			second := newBoundary(t, secondRollOut(m.old, m.waive, m.ring))
-			done := newBoundary(t, mcpseal.Config{Keys: m.ring})
+			done := newBoundary(t, tripseal.Config{Keys: m.ring})
 			old, native := seal(t, first, "", "flow asked"), seal(t, second, "", "flow asked")
 			forged := native[:60] + "AAAA" + native[64:]
 			m.underLoad(t, func(finished <-chan struct{}) {
-				for i, to := range []*mcpseal.Boundary{first, second} {
+				for i, to := range []*tripseal.Boundary{first, second} {
 					if err := m.roll(t.Context(), behind(to), finished); err != nil {
 						t.Errorf("roll-out %d: %v (%s)", i+1, err, reasonOf(err))
 					}
-					rejects(t, to, forged, mcpseal.ReasonForged)
-					rejects(t, to, native[:len(native)-4], mcpseal.ReasonForged)
+					rejects(t, to, forged, tripseal.ReasonForged)
+					rejects(t, to, native[:len(native)-4], tripseal.ReasonForged)
 					opens(t, to, old, "flow asked")
 					opens(t, to, native, "flow asked")
 				}
@@ -216,7 +216,7 @@ func TestNoFlowIsLostInTwoRollOuts(t *testing.T) {
 					t.Errorf("dropping the old format: %v (%s)", err, reasonOf(err))
 				}
 			})
-			rejects(t, done, old, mcpseal.ReasonMalformed)
+			rejects(t, done, old, tripseal.ReasonMalformed)
 			opens(t, done, native, "flow asked")
 		})
 	}

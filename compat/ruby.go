@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // questions nor flow nor single use. If a handler wrote no state, the state comes back
 // as "". Times are whole seconds, so a token may live up to a second shorter than
 // Config.TTL says.
-func Ruby(key []byte) (mcpseal.Format, error) {
+func Ruby(key []byte) (tripseal.Format, error) {
 	if len(key) != rubyKeySize {
 		return nil, fmt.Errorf("compat: a key for the Ruby format has %d bytes, this one has %d", rubyKeySize, len(key))
 	}
@@ -47,12 +47,12 @@ type rubyFormat struct {
 
 func (f *rubyFormat) Prefix() string { return rubyPrefix }
 
-func (f *rubyFormat) Carries() mcpseal.ClaimSet {
-	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
+func (f *rubyFormat) Carries() tripseal.ClaimSet {
+	return tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience
 }
 
 // Digest returns the digest of the arguments, as a Ruby server writes it into a token.
-func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+func (f *rubyFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	return hex.AppendEncode(nil, sum[:]), nil
 }
 
-func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f *rubyFormat) Seal(_ context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	exp, err := lastSecond(c)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Clai
 }
 
 // rubyEnvelope returns the JSON object of a token, byte for byte as a Ruby server writes it.
-func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([]byte, error) {
+func rubyEnvelope(b *tripseal.Binding, state string, exp int64, digest string) ([]byte, error) {
 	buf := append(make([]byte, 0, 192+len(state)+len(state)/8), `{"v":1,"exp":`...)
 	buf = strconv.AppendInt(buf, exp, 10)
 	ok := true
@@ -98,10 +98,10 @@ func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([
 	return append(buf, '}'), nil
 }
 
-func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f *rubyFormat) Open(_ context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	payload, err := f.open(token)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	return rubyClaims(payload, b)
 }
@@ -110,38 +110,38 @@ func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 func (f *rubyFormat) open(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, rubyPrefix)
 	if !ok {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	if !s.decode(text, 0) {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	return f.sealer.open(s, s.sealed, []byte(rubyPrefix))
 }
 
 // rubyClaims returns the claims in the payload of a genuine token. It returns an error if
 // the payload is malformed or not bound to b.
-func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
+func rubyClaims(payload string, b *tripseal.Binding) (tripseal.Claims, error) {
 	var e envelope
 	if !e.read(payload) {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	if v, ok := e.version.integer(); !ok || v != 1 {
-		return mcpseal.Claims{}, mcpseal.ReasonVersion
+		return tripseal.Claims{}, tripseal.ReasonVersion
 	}
 	state, hasState := e.state.utf8()
 	arguments, hasArguments := e.arguments.text()
 	exp, hasExp := e.expires.integer()
 	switch {
 	case !hasState || !hasArguments || !hasExp:
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	case !e.method.equalsPublic(b.Method) || !e.target.equalsPublic(b.Target):
-		return mcpseal.Claims{}, mcpseal.ReasonRequest
+		return tripseal.Claims{}, tripseal.ReasonRequest
 	case b.Audience == "" && !e.audience.isNone(), b.Audience != "" && !e.audience.equalsPublic(b.Audience):
-		return mcpseal.Claims{}, mcpseal.ReasonAudience
+		return tripseal.Claims{}, tripseal.ReasonAudience
 	}
-	return mcpseal.Claims{Expires: throughSecond(exp), Arguments: []byte(arguments), State: state, HasState: true}, nil
+	return tripseal.Claims{Expires: throughSecond(exp), Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}

@@ -10,8 +10,8 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
 )
 
 const minSecret = 32
@@ -61,7 +61,7 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
-		return "", mcpseal.ReasonForged
+		return "", tripseal.ReasonForged
 	}
 	buf.payload = payload
 	return string(payload), nil

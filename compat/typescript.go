@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
-	"github.com/mcpseal/mcpseal/internal/mac"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/mac"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 const (
@@ -28,12 +28,12 @@ type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same request. Nil
 	// means that the servers do not set that option: tokens are then bound to nothing. If
 	// Bind returns an error or panics, no token is sealed or accepted.
-	Bind func(*mcpseal.Binding) (string, error)
+	Bind func(*tripseal.Binding) (string, error)
 	// Binds is the set of claims that the text of Bind depends on. Zero means none: every
 	// claim that the boundary demands must then be waived. [TypeScript] returns an error if
 	// Bind plainly ignores one of these claims. It cannot notice an ambiguous text, such
 	// as two names joined by a character that both names may contain.
-	Binds mcpseal.ClaimSet
+	Binds tripseal.ClaimSet
 	// Text is true if the payload of a token is a JSON string; a state is then the text of
 	// that string. If Text is false, the payload is a JSON value of any type, and a state is
 	// the JSON text of that value. In that case, a handler must write only states that are
@@ -48,7 +48,7 @@ type TypeScriptOptions struct {
 // The format carries the claims in Binds and no others. Its tokens are not encrypted: a
 // client can read the state. Times are whole seconds, so a token may live up to a second
 // shorter than Config.TTL says.
-func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
+func TypeScript(key []byte, options TypeScriptOptions) (tripseal.Format, error) {
 	if err := checkSecret("the TypeScript format", key); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 // depend on, or plainly ignores. It calls Bind with two requests that differ in one claim:
 // Bind ignores the claim if it returns the same text for both requests.
 func checkBinds(options *TypeScriptOptions) error {
-	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
+	const possible = tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser
 	switch {
 	case options.Binds&^possible != 0:
 		return fmt.Errorf("compat: TypeScriptOptions.Binds cannot name %v", options.Binds&^possible)
@@ -70,20 +70,20 @@ func checkBinds(options *TypeScriptOptions) error {
 		return errors.New("compat: TypeScriptOptions.Binds is set but Bind is not")
 	}
 	for _, change := range []struct {
-		claim mcpseal.ClaimSet
-		apply func(*mcpseal.Binding)
+		claim tripseal.ClaimSet
+		apply func(*tripseal.Binding)
 	}{
-		{mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Method = "prompts/get" }},
-		{mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Target = "other" }},
-		{mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = []byte(`{"a":2}`) }},
-		{mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
-		{mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "other" }},
-		{mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "" }},
+		{tripseal.ClaimRequest, func(b *tripseal.Binding) { b.Method = "prompts/get" }},
+		{tripseal.ClaimRequest, func(b *tripseal.Binding) { b.Target = "other" }},
+		{tripseal.ClaimArguments, func(b *tripseal.Binding) { b.Arguments = []byte(`{"a":2}`) }},
+		{tripseal.ClaimAudience, func(b *tripseal.Binding) { b.Audience = "other" }},
+		{tripseal.ClaimUser, func(b *tripseal.Binding) { b.User = "other" }},
+		{tripseal.ClaimUser, func(b *tripseal.Binding) { b.User = "" }},
 	} {
 		if options.Binds&change.claim == 0 {
 			continue
 		}
-		one := mcpseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", User: "user"}
+		one := tripseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", User: "user"}
 		other := one
 		change.apply(&other)
 		same, err := alike(options.Bind, one, other)
@@ -100,7 +100,7 @@ func checkBinds(options *TypeScriptOptions) error {
 // alike reports whether the function bind returns the same text for two bindings. It returns
 // an error if that function fails for the first binding, and false if it fails for the second
 // one.
-func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
+func alike(bind func(*tripseal.Binding) (string, error), one, other tripseal.Binding) (same bool, err error) {
 	var a, b string
 	var failed error
 	if panicked := callback.Guard(func() { a, failed = bind(&one) }); panicked != nil || failed != nil {
@@ -118,17 +118,17 @@ type typeScriptFormat struct {
 	key     mac.Key
 }
 
-func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
-func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
+func (f *typeScriptFormat) Prefix() string             { return typeScriptPrefix }
+func (f *typeScriptFormat) Carries() tripseal.ClaimSet { return f.options.Binds }
 
 // Digest returns a claim that binds a token to the text from the option Bind. If this text depends
 // on the arguments, the claim binds the token to the arguments too. Digest returns nil if Bind is
 // not set.
-func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+func (f *typeScriptFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
 	}
-	if f.options.Binds&mcpseal.ClaimArguments != 0 {
+	if f.options.Binds&tripseal.ClaimArguments != 0 {
 		// Refuse arguments that Bind and the handler might read differently.
 		if _, err := b.ArgumentsDigest(); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 const errNotJSON = plain.Error("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
 	"write that, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
 
-func (f *typeScriptFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f *typeScriptFormat) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	exp, err := lastSecond(c)
 	if err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (f *typeScriptFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpsea
 var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
 
 // envelope returns the JSON object of a token, byte for byte as JSON.stringify writes it.
-func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([]byte, error) {
+func (f *typeScriptFormat) envelope(c *tripseal.Claims, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 96+len(c.State)+len(c.State)/8), '{')
 	if c.HasState {
 		buf = append(buf, `"p":`...)
@@ -197,34 +197,34 @@ func (f *typeScriptFormat) sign(payload []byte) string {
 	return string(b64u.Append(append(text, '.'), sum[:]))
 }
 
-func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f *typeScriptFormat) Open(_ context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	payload, err := f.verify(token)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	var e envelope
 	if !e.read(payload) {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	exp, ok := e.expires.number()
 	if !ok {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		return tripseal.Claims{}, tripseal.ReasonMalformed
 	}
 	tag, err := f.Digest(b)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	if tag == nil && !e.bind.absent() || tag != nil && !e.bind.equalsSecret(string(tag)) {
-		return mcpseal.Claims{}, f.notBound()
+		return tripseal.Claims{}, f.notBound()
 	}
-	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp)), Arguments: tag}
+	c := tripseal.Claims{Expires: throughSecond(floorSeconds(exp)), Arguments: tag}
 	if e.payload.absent() {
 		return c, nil
 	}
 	c.State, c.HasState = e.payload.Raw, true
 	if f.options.Text {
 		if c.State, ok = e.payload.text(); !ok {
-			return mcpseal.Claims{}, mcpseal.ReasonMalformed
+			return tripseal.Claims{}, tripseal.ReasonMalformed
 		}
 	}
 	return c, nil
@@ -234,18 +234,18 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 func (f *typeScriptFormat) verify(token string) (string, error) {
 	signed, tag, ok := cutLast(token, '.')
 	if !ok || !strings.HasPrefix(signed, typeScriptPrefix) {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	sum, err := b64u.Decode(make([]byte, 0, 2*mac.Size), tag)
 	if err != nil {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	if !f.key.Verify(sum, signed) {
-		return "", mcpseal.ReasonForged
+		return "", tripseal.ReasonForged
 	}
 	payload, err := b64u.Decode(nil, signed[len(typeScriptPrefix):])
 	if err != nil {
-		return "", mcpseal.ReasonMalformed
+		return "", tripseal.ReasonMalformed
 	}
 	return string(payload), nil
 }
@@ -265,9 +265,9 @@ func floorSeconds(seconds float64) int64 {
 
 // notBound returns the reason for rejecting a token with another binding: ReasonUser if the
 // format binds the user, otherwise ReasonRequest.
-func (f *typeScriptFormat) notBound() mcpseal.Reason {
-	if f.options.Binds&mcpseal.ClaimUser != 0 {
-		return mcpseal.ReasonUser
+func (f *typeScriptFormat) notBound() tripseal.Reason {
+	if f.options.Binds&tripseal.ClaimUser != 0 {
+		return tripseal.ReasonUser
 	}
-	return mcpseal.ReasonRequest
+	return tripseal.ReasonRequest
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
 )
 
 func mcpdSide(t *testing.T, s *side, encrypted bool) (*mcpdFormat, error) {
@@ -26,8 +26,8 @@ func mcpdSide(t *testing.T, s *side, encrypted bool) (*mcpdFormat, error) {
 	return f.(*mcpdFormat), nil
 }
 
-func mcpdBinding(s *side) mcpseal.Binding {
-	return mcpseal.Binding{Method: "tools/call", Target: s.Tool, User: s.Subject}
+func mcpdBinding(s *side) tripseal.Binding {
+	return tripseal.Binding{Method: "tools/call", Target: s.Tool, User: s.Subject}
 }
 
 func checkMcpD(t *testing.T, c *vector) verdict {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/b64u"
 )
 
 func unhex(t *testing.T, text string) []byte {
@@ -116,7 +116,7 @@ func checkPythonArguments(t *testing.T, c *vector) verdict {
 	}
 	sum := sha256.Sum256(canonical)
 	equal(t, "the digest", string(b64u.Append(nil, sum[:pythonDigestSize])), c.Digest)
-	_, err = new(pythonFormat).Digest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)})
+	_, err = new(pythonFormat).Digest(&tripseal.Binding{Method: c.Method, Arguments: []byte(text)})
 	if refused := slices.Contains(refusedOnTop, c.Name); refused != (err != nil) {
 		t.Errorf("a request with these arguments: %v", err)
 	}
@@ -158,7 +158,7 @@ func wireText(t *testing.T, wire any) string {
 }
 
 // pythonSide returns the request of one side, and the options that the format needs for it.
-func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
+func pythonSide(t *testing.T, s *side) (tripseal.Binding, PythonOptions) {
 	t.Helper()
 	var params struct {
 		Name, URI any
@@ -173,12 +173,12 @@ func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
 	}
 	var options PythonOptions
 	if s.Audience != nil && *s.Audience == "" {
-		options.ClaimEmpty |= mcpseal.ClaimAudience
+		options.ClaimEmpty |= tripseal.ClaimAudience
 	}
 	if s.Principal != nil && *s.Principal == "" {
-		options.ClaimEmpty |= mcpseal.ClaimUser
+		options.ClaimEmpty |= tripseal.ClaimUser
 	}
-	return mcpseal.Binding{
+	return tripseal.Binding{
 		Method: s.Method, Target: target, Arguments: params.Arguments,
 		Audience: orEmpty(s.Audience), User: orEmpty(s.Principal),
 	}, options
@@ -221,7 +221,7 @@ func checkPythonMint(t *testing.T, c *vector) {
 	if c.Mint.StateJSON != nil {
 		state = textOf(t, *c.Mint.StateJSON)
 	}
-	claims := mcpseal.Claims{
+	claims := tripseal.Claims{
 		Issued:  int64(c.Mint.Now * 1000),
 		Expires: int64((c.Mint.Now + *c.Mint.TTL) * 1000),
 		State:   state, HasState: true, Arguments: digest,

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // rubyDigested is the Ruby format with a fixed digest, because the vectors hold only the digest of a
@@ -16,15 +16,15 @@ type rubyDigested struct {
 	digest string
 }
 
-func (f *rubyDigested) Digest(*mcpseal.Binding) ([]byte, error) { return []byte(f.digest), nil }
+func (f *rubyDigested) Digest(*tripseal.Binding) ([]byte, error) { return []byte(f.digest), nil }
 
-func rubySide(t *testing.T, s *side) (*rubyDigested, mcpseal.Binding, error) {
+func rubySide(t *testing.T, s *side) (*rubyDigested, tripseal.Binding, error) {
 	t.Helper()
 	f, err := Ruby(unhex(t, s.KeyHex))
 	if err != nil {
-		return nil, mcpseal.Binding{}, err
+		return nil, tripseal.Binding{}, err
 	}
-	return &rubyDigested{f.(*rubyFormat), s.Digest}, mcpseal.Binding{Method: s.Method, Target: s.Target, Audience: orEmpty(s.Audience)}, nil
+	return &rubyDigested{f.(*rubyFormat), s.Digest}, tripseal.Binding{Method: s.Method, Target: s.Target, Audience: orEmpty(s.Audience)}, nil
 }
 
 func checkRubySealError(t *testing.T, c *vector) verdict {
@@ -33,7 +33,7 @@ func checkRubySealError(t *testing.T, c *vector) verdict {
 		return verdict{}
 	}
 	now := int64(c.Mint.Now * 1000)
-	_, err = f.Seal(t.Context(), &binding, &mcpseal.Claims{Issued: now, Expires: now + int64(*c.Mint.TTL*1000), Arguments: []byte(f.digest)})
+	_, err = f.Seal(t.Context(), &binding, &tripseal.Claims{Issued: now, Expires: now + int64(*c.Mint.TTL*1000), Arguments: []byte(f.digest)})
 	return verdict{accepted: err == nil}
 }
 

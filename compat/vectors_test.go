@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // vector is one case that was made by running a peer. All files have cases of this type. Each kind
@@ -125,7 +125,7 @@ type verdict struct {
 }
 
 func vectorsDir() string {
-	if dir := os.Getenv("MCPSEAL_VECTORS"); dir != "" {
+	if dir := os.Getenv("TRIPSEAL_VECTORS"); dir != "" {
 		return dir
 	}
 	return filepath.Join("testdata", "vectors")
@@ -206,11 +206,11 @@ func judge(t *testing.T, c *vector, v verdict) {
 }
 
 // open opens a token at a given time, in a boundary that knows the format.
-func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Binding, token string) (state string, hasState, ok bool) {
+func open(t *testing.T, format tripseal.Format, now float64, binding tripseal.Binding, token string) (state string, hasState, ok bool) {
 	t.Helper()
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys:     mcpseal.Ephemeral(),
-		AlsoOpen: []mcpseal.Accepted{{Format: format, Waive: everyClaim &^ format.Carries()}},
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys:     tripseal.Ephemeral(),
+		AlsoOpen: []tripseal.Accepted{{Format: format, Waive: everyClaim &^ format.Carries()}},
 		Audience: binding.Audience,
 		MaxState: 1 << 20,
 		Logger:   sealtest.Logger(t),
@@ -218,9 +218,9 @@ func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Bind
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := mcpseal.Request{Method: binding.Method, Target: binding.Target, Arguments: binding.Arguments}
+	request := tripseal.Request{Method: binding.Method, Target: binding.Target, Arguments: binding.Arguments}
 	if binding.User != "" {
-		request.Principal = mcpseal.User(binding.User)
+		request.Principal = tripseal.User(binding.User)
 	}
 	// The bubble has only the code that needs the clock. Code that needs randomness stays outside,
 	// because under FIPS 140-3 the source of randomness measures time.
@@ -235,8 +235,8 @@ func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Bind
 	return state, hasState, ok
 }
 
-const everyClaim = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
-	mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse
+const everyClaim = tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
+	tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse
 
 // sleepUntil moves the clock of a bubble to an instant.
 func sleepUntil(t *testing.T, seconds float64) {

@@ -7,14 +7,14 @@ import (
 	"math"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 func typeScriptSide(t *testing.T, s *side) (*typeScriptFormat, error) {
 	t.Helper()
 	var options TypeScriptOptions
 	if s.Bind != nil {
-		options.Bind = func(*mcpseal.Binding) (string, error) { return *s.Bind, nil }
+		options.Bind = func(*tripseal.Binding) (string, error) { return *s.Bind, nil }
 	}
 	f, err := TypeScript(unhex(t, s.KeyHex), options)
 	if err != nil {
@@ -36,7 +36,7 @@ func checkTypeScript(t *testing.T, c *vector) verdict {
 	if err != nil {
 		return verdict{}
 	}
-	state, hasState, ok := open(t, f, c.Verify.Now, mcpseal.Binding{Method: "tools/call", Target: "tool"}, c.Token)
+	state, hasState, ok := open(t, f, c.Verify.Now, tripseal.Binding{Method: "tools/call", Target: "tool"}, c.Token)
 	if !ok || !hasState {
 		return verdict{accepted: ok, opened: "", want: orEmpty(c.PayloadJSON)}
 	}
@@ -63,7 +63,7 @@ func checkTypeScriptMint(t *testing.T, c *vector) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := f.Digest(&mcpseal.Binding{})
+	tag, err := f.Digest(&tripseal.Binding{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func checkTypeScriptMint(t *testing.T, c *vector) {
 	ttl := *c.Mint.TTL
 	payload := []byte(orEmpty(c.Internals.EnvelopeJSON))
 	if ttl == math.Trunc(ttl) { // we seal whole seconds only
-		claims := mcpseal.Claims{State: orEmpty(state), HasState: state != nil}
+		claims := tripseal.Claims{State: orEmpty(state), HasState: state != nil}
 		if payload, err = f.envelope(&claims, int64(c.Mint.Now)+int64(ttl), string(tag)); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // TestTheLogSaysWhenTheCursorIsAmongTheArguments opens a cursor with arguments that still hold
@@ -33,7 +33,7 @@ func TestTheLogSaysWhenTheCursorIsAmongTheArguments(t *testing.T) {
 	}
 	other := list()
 	other.Arguments = []byte(`{"table":"hush","limit":11}`)
-	s.reject(t, other, token, mcpseal.ReasonArguments)
+	s.reject(t, other, token, tripseal.ReasonArguments)
 	if cause := s.book.last().Cause; cause != nil {
 		t.Errorf("other arguments: %v", cause)
 	}
@@ -47,7 +47,7 @@ func TestAPositionThatAnAnyWouldChangeIsNotIssued(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := place.Next(t.Context(), map[string]any{"id": id}); err == nil || s.book.last().Reason != mcpseal.ReasonMisuse {
+		if _, err := place.Next(t.Context(), map[string]any{"id": id}); err == nil || s.book.last().Reason != tripseal.ReasonMisuse {
 			t.Errorf("%v: %v", id, err)
 		}
 		if _, err := place.Next(t.Context(), map[string]any{"id": fmt.Sprint(id)}); err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // TestACallerWhoGaveUpIsNoFailure cancels the caller's context. The function Principal then
@@ -17,12 +17,12 @@ import (
 // ReasonCanceled, and the log has no error.
 func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	request := mcpseal.Request{Method: "tools/call", Target: "list", Principal: func(ctx context.Context) (string, error) { return "alice", ctx.Err() }}
+	request := tripseal.Request{Method: "tools/call", Target: "list", Principal: func(ctx context.Context) (string, error) { return "alice", ctx.Err() }}
 	first, err := cursors.Open(ctx, request, "")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	}
 	cancel()
 	var rejected *cursor.RejectError
-	if _, err := cursors.Open(ctx, request, text); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCanceled {
+	if _, err := cursors.Open(ctx, request, text); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCanceled {
 		t.Errorf("opened: %v", err)
 	}
 	first, err = cursors.Open(ctx, request, "")
@@ -41,7 +41,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed *cursor.IssueError
-	if _, err := first.Next(ctx, cursor.NextPage{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != mcpseal.ReasonCanceled {
+	if _, err := first.Next(ctx, cursor.NextPage{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != tripseal.ReasonCanceled {
 		t.Errorf("issued: %v", err)
 	}
 	if strings.Contains(log.String(), "level=ERROR") {

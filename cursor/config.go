@@ -9,8 +9,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set
@@ -18,10 +18,10 @@ import (
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
 	// boundary: the ring derives separate keys for cursors.
-	Keys mcpseal.KeySource
+	Keys tripseal.KeySource
 	// Codec seals and opens cursors in place of Keys. Set it if the key is not in this
 	// process, but for example in an HSM.
-	Codec mcpseal.Codec
+	Codec tripseal.Codec
 	// Audience names this service, in at most 1024 bytes. Services with different names
 	// refuse each other's cursors even if they share keys. Required.
 	Audience string
@@ -45,7 +45,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer gets an event, for metrics, after each attempt to issue or open a cursor. Nil
 	// means no observer.
-	Observer func(context.Context, mcpseal.Event)
+	Observer func(context.Context, tripseal.Event)
 }
 
 const (
@@ -62,11 +62,11 @@ const (
 
 // ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser, MaxArguments,
 // Logger and Observer from a boundary. It returns false if the boundary has neither a ring nor a
-// codec. If boundaries have no audience and share one [mcpseal.Ephemeral] ring, they accept each
+// codec. If boundaries have no audience and share one [tripseal.Ephemeral] ring, they accept each
 // other's cursors. Use ConfigOf on a server that has a boundary, change what must differ, and pass
 // the Config to [New].
-func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
-	codec := boundary.Codec(mcpseal.PurposeCursor)
+func ConfigOf(boundary *tripseal.Boundary) (config Config, ok bool) {
+	codec := boundary.Codec(tripseal.PurposeCursor)
 	if codec == nil {
 		return Config{}, false
 	}
@@ -93,10 +93,10 @@ func RandomEpoch() string {
 
 func (c *Config) setDefaults() error {
 	if c.Codec == nil {
-		if ring, ok := c.Keys.(*mcpseal.Ring); c.Keys == nil || ok && len(ring.IDs()) == 0 {
-			return errors.New("cursor: Config.Keys is missing; use the ring of your boundary, or mcpseal.Ephemeral()")
+		if ring, ok := c.Keys.(*tripseal.Ring); c.Keys == nil || ok && len(ring.IDs()) == 0 {
+			return errors.New("cursor: Config.Keys is missing; use the ring of your boundary, or tripseal.Ephemeral()")
 		}
-		c.Codec = mcpseal.RingCodec(c.Keys, mcpseal.PurposeCursor)
+		c.Codec = tripseal.RingCodec(c.Keys, tripseal.PurposeCursor)
 	} else if c.Keys != nil {
 		return errors.New("cursor: Config has both Keys and Codec; set only one")
 	}

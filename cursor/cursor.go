@@ -3,8 +3,8 @@ package cursor
 import (
 	"context"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // Issuer opens cursors. Open returns a [Page], which issues the next cursor. *[Cursors]
@@ -17,14 +17,14 @@ type Issuer interface {
 	// ErrInvalid. Pass the arguments without the cursor itself, which is different on
 	// every page. On a first page [Page.Next] reads the arguments, so they must not
 	// change until Next returns.
-	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
+	Open(ctx context.Context, request tripseal.Request, cursor string) (Page, error)
 }
 
 // Cursors issues and opens native cursors. It is safe for concurrent use. Make one when
 // the server starts.
 type Cursors struct {
 	config  Config
-	texts   native.Texts[mcpseal.Reason]
+	texts   native.Texts[tripseal.Reason]
 	service [digestSize]byte
 }
 
@@ -35,9 +35,9 @@ func New(config Config) (*Cursors, error) {
 		return nil, err
 	}
 	texts := native.NewTexts(prefix, config.Codec,
-		mcpseal.ReasonCodecFailed, mcpseal.ReasonMalformed, mcpseal.ReasonUnknownKey, mcpseal.ReasonForged)
+		tripseal.ReasonCodecFailed, tripseal.ReasonMalformed, tripseal.ReasonUnknownKey, tripseal.ReasonForged)
 	return &Cursors{config, texts, serviceDigest(config.Audience, config.Epoch)}, nil
 }
 
 // prefix is the text that every cursor begins with.
-var prefix = mcpseal.PurposeCursor.Prefix()
+var prefix = tripseal.PurposeCursor.Prefix()

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 type book struct {
 	mu     sync.Mutex
 	buf    bytes.Buffer
-	events []mcpseal.Event
+	events []tripseal.Event
 }
 
 func (b *book) Write(p []byte) (int, error) {
@@ -39,22 +39,22 @@ func (b *book) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-func (b *book) observe(_ context.Context, e mcpseal.Event) {
+func (b *book) observe(_ context.Context, e tripseal.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events = append(b.events, e)
 }
 
-func (b *book) last() mcpseal.Event { return b.events[len(b.events)-1] }
+func (b *book) last() tripseal.Event { return b.events[len(b.events)-1] }
 
 type service struct {
 	*cursor.Cursors
 	book *book
 }
 
-func newRing(t testing.TB) *mcpseal.Ring {
+func newRing(t testing.TB) *tripseal.Ring {
 	t.Helper()
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +83,13 @@ func newService(t testing.TB, config cursor.Config) service {
 	return service{cursors, b}
 }
 
-func list() mcpseal.Request {
-	return mcpseal.Request{
-		Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"table":"hush","limit":10}`), Principal: mcpseal.User("hush-alice"),
+func list() tripseal.Request {
+	return tripseal.Request{
+		Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"table":"hush","limit":10}`), Principal: tripseal.User("hush-alice"),
 	}
 }
 
-func (s service) first(t testing.TB, request mcpseal.Request, next cursor.NextPage) string {
+func (s service) first(t testing.TB, request tripseal.Request, next cursor.NextPage) string {
 	t.Helper()
 	page, err := s.Open(t.Context(), request, "")
 	if err != nil {
@@ -102,7 +102,7 @@ func (s service) first(t testing.TB, request mcpseal.Request, next cursor.NextPa
 	return token
 }
 
-func (s service) accept(t testing.TB, request mcpseal.Request, token string) cursor.Page {
+func (s service) accept(t testing.TB, request tripseal.Request, token string) cursor.Page {
 	t.Helper()
 	page, err := s.Open(t.Context(), request, token)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s service) accept(t testing.TB, request mcpseal.Request, token string) cur
 }
 
 // reject opens a cursor, and checks that it is rejected for this reason.
-func (s service) reject(t testing.TB, request mcpseal.Request, token string, want mcpseal.Reason) {
+func (s service) reject(t testing.TB, request tripseal.Request, token string, want tripseal.Reason) {
 	t.Helper()
 	page, err := s.Open(t.Context(), request, token)
 	if err == nil {
@@ -125,9 +125,9 @@ func (s service) reject(t testing.TB, request mcpseal.Request, token string, wan
 	if !errors.As(err, &rejected) || rejected.Reason != want || s.book.last().Reason != want {
 		t.Fatalf("rejected as %v, want %s", rejected, want)
 	}
-	wantWire, wantErr, wantText := wireInvalid, cursor.ErrInvalid, "mcpseal: invalid cursor"
-	if want == mcpseal.ReasonExpired {
-		wantWire, wantErr, wantText = wireExpired, cursor.ErrExpired, "mcpseal: cursor expired"
+	wantWire, wantErr, wantText := wireInvalid, cursor.ErrInvalid, "tripseal: invalid cursor"
+	if want == tripseal.ReasonExpired {
+		wantWire, wantErr, wantText = wireExpired, cursor.ErrExpired, "tripseal: cursor expired"
 	}
 	wire, _ := json.Marshal(cursor.Wire(fmt.Errorf("an adapter's words: %w", err)))
 	if string(wire) != wantWire || !errors.Is(err, wantErr) || err.Error() != wantText {
@@ -199,28 +199,28 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 		token := s.first(t, list(), at)
 		check := func(t *testing.T) {
 			for name, c := range map[string]struct {
-				want   mcpseal.Reason
-				change func(*mcpseal.Request)
+				want   tripseal.Reason
+				change func(*tripseal.Request)
 			}{
-				"another tool":        {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Target = "list_rows2" }},
-				"another method":      {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method = "tools/list" }},
-				"method and target":   {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method, r.Target = "tools/calll", "ist_rows" }},
-				"another caller":      {mcpseal.ReasonUser, func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-bob") }},
-				"nobody":              {mcpseal.ReasonUser, func(r *mcpseal.Request) { r.Principal = nil }},
-				"another argument":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"table":"hush","limit":11}`) }},
-				"no arguments":        {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = nil }},
-				"broken arguments":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
-				"a caller that fails": {mcpseal.ReasonPrincipalFailed, func(r *mcpseal.Request) { r.Principal = mcpseal.User("") }},
+				"another tool":        {tripseal.ReasonRequest, func(r *tripseal.Request) { r.Target = "list_rows2" }},
+				"another method":      {tripseal.ReasonRequest, func(r *tripseal.Request) { r.Method = "tools/list" }},
+				"method and target":   {tripseal.ReasonRequest, func(r *tripseal.Request) { r.Method, r.Target = "tools/calll", "ist_rows" }},
+				"another caller":      {tripseal.ReasonUser, func(r *tripseal.Request) { r.Principal = tripseal.User("hush-bob") }},
+				"nobody":              {tripseal.ReasonUser, func(r *tripseal.Request) { r.Principal = nil }},
+				"another argument":    {tripseal.ReasonArguments, func(r *tripseal.Request) { r.Arguments = []byte(`{"table":"hush","limit":11}`) }},
+				"no arguments":        {tripseal.ReasonArguments, func(r *tripseal.Request) { r.Arguments = nil }},
+				"broken arguments":    {tripseal.ReasonArguments, func(r *tripseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
+				"a caller that fails": {tripseal.ReasonPrincipalFailed, func(r *tripseal.Request) { r.Principal = tripseal.User("") }},
 			} {
 				request := list()
 				c.change(&request)
 				t.Log(name)
 				s.reject(t, request, token, c.want)
 			}
-			newService(t, cursor.Config{Keys: ring, Epoch: "2"}).reject(t, list(), token, mcpseal.ReasonAudience)
-			newService(t, cursor.Config{Keys: ring}).reject(t, list(), token, mcpseal.ReasonAudience)
-			newService(t, cursor.Config{Keys: ring, Epoch: "1", Audience: "other.example.com"}).reject(t, list(), token, mcpseal.ReasonAudience)
-			newService(t, cursor.Config{Epoch: "1"}).reject(t, list(), token, mcpseal.ReasonUnknownKey)
+			newService(t, cursor.Config{Keys: ring, Epoch: "2"}).reject(t, list(), token, tripseal.ReasonAudience)
+			newService(t, cursor.Config{Keys: ring}).reject(t, list(), token, tripseal.ReasonAudience)
+			newService(t, cursor.Config{Keys: ring, Epoch: "1", Audience: "other.example.com"}).reject(t, list(), token, tripseal.ReasonAudience)
+			newService(t, cursor.Config{Epoch: "1"}).reject(t, list(), token, tripseal.ReasonUnknownKey)
 		}
 		check(t)
 		respelled := list()
@@ -230,7 +230,7 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 		// If an expired cursor also fails another check, that check gives the reason. So only the
 		// cursor's owner learns that the cursor has expired.
 		time.Sleep(2 * time.Hour)
-		s.reject(t, list(), token, mcpseal.ReasonExpired)
+		s.reject(t, list(), token, tripseal.ReasonExpired)
 		check(t)
 	})
 }
@@ -243,15 +243,15 @@ func TestTTL(t *testing.T) {
 		time.Sleep(time.Hour - time.Millisecond)
 		s.accept(t, list(), token)
 		time.Sleep(time.Millisecond)
-		s.reject(t, list(), token, mcpseal.ReasonExpired)
+		s.reject(t, list(), token, tripseal.ReasonExpired)
 		time.Sleep(time.Millisecond)
-		s.reject(t, list(), token, mcpseal.ReasonExpired)
+		s.reject(t, list(), token, tripseal.ReasonExpired)
 
 		cached := s.first(t, list(), cursor.NextPage{Position: at.Position, Cached: 24 * time.Hour})
 		time.Sleep(25*time.Hour - time.Millisecond)
 		s.accept(t, list(), cached)
 		time.Sleep(time.Millisecond)
-		s.reject(t, list(), cached, mcpseal.ReasonExpired)
+		s.reject(t, list(), cached, tripseal.ReasonExpired)
 	})
 }
 
@@ -264,9 +264,9 @@ func TestTheFutureIsRefused(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, cursor.Config{Keys: ring})
-		s.reject(t, list(), ahead, mcpseal.ReasonFromTheFuture)
+		s.reject(t, list(), ahead, tripseal.ReasonFromTheFuture)
 		time.Sleep(time.Hour - time.Minute - time.Millisecond)
-		s.reject(t, list(), ahead, mcpseal.ReasonFromTheFuture)
+		s.reject(t, list(), ahead, tripseal.ReasonFromTheFuture)
 		time.Sleep(time.Millisecond)
 		s.accept(t, list(), ahead)
 	})
@@ -274,7 +274,7 @@ func TestTheFutureIsRefused(t *testing.T) {
 
 func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 	s := newService(t, cursor.Config{Audience: strings.Repeat("a", 1024), Epoch: strings.Repeat("e", 1024)})
-	request := mcpseal.Request{Method: "tools/call", Target: strings.Repeat("t", 200), Principal: mcpseal.User(strings.Repeat("u", 200))}
+	request := tripseal.Request{Method: "tools/call", Target: strings.Repeat("t", 200), Principal: tripseal.User(strings.Repeat("u", 200))}
 	for _, position := range [][]byte{bytes.Repeat([]byte{0}, 256), bytes.Repeat([]byte{0xff}, 256)} {
 		token := s.first(t, request, cursor.NextPage{Position: position})
 		if len(token) > 512 {
@@ -291,7 +291,7 @@ func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 	}
 	token, err := page.Next(t.Context(), cursor.NextPage{Position: make([]byte, 257)})
 	var issue *cursor.IssueError
-	if token != "" || !errors.As(err, &issue) || issue.Reason != mcpseal.ReasonTooLarge || !strings.Contains(issue.Cause().Error(), "257") {
+	if token != "" || !errors.As(err, &issue) || issue.Reason != tripseal.ReasonTooLarge || !strings.Contains(issue.Cause().Error(), "257") {
 		t.Errorf("257 bytes: %q, %v", token, err)
 	}
 	if wire, _ := json.Marshal(cursor.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
@@ -302,7 +302,7 @@ func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 	ring := newRing(t)
 	s := newService(t, cursor.Config{Keys: ring})
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "rows.example.com", Logger: sealtest.Logger(t)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "rows.example.com", Logger: sealtest.Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,25 +315,25 @@ func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.reject(t, list(), sealed, mcpseal.ReasonMalformed)
-	s.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "ms1."), mcpseal.ReasonForged)
+	s.reject(t, list(), sealed, tripseal.ReasonMalformed)
+	s.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "ms1."), tripseal.ReasonForged)
 	token := s.first(t, list(), at)
 	for _, text := range []string{token, "ms1." + strings.TrimPrefix(token, "mc1.")} {
-		if _, err := boundary.Open(t.Context(), list(), text); !errors.Is(err, mcpseal.ErrRejected) {
+		if _, err := boundary.Open(t.Context(), list(), text); !errors.Is(err, tripseal.ErrRejected) {
 			t.Errorf("a boundary opens a cursor: %v", err)
 		}
 	}
 
 	// If cursors and states share one codec, the payload's first bytes keep them apart.
-	codec := mcpseal.RingCodec(ring, mcpseal.PurposeState)
+	codec := tripseal.RingCodec(ring, tripseal.PurposeState)
 	own := newService(t, cursor.Config{Codec: codec})
 	token = own.first(t, list(), at)
 	own.accept(t, list(), token)
-	shared, err := mcpseal.New(mcpseal.Config{Format: mcpseal.RecordFormat("own1.", unprefixed{codec}), Audience: "rows.example.com", Logger: sealtest.Logger(t)})
+	shared, err := tripseal.New(tripseal.Config{Format: tripseal.RecordFormat("own1.", unprefixed{codec}), Audience: "rows.example.com", Logger: sealtest.Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shared.Open(t.Context(), list(), "own1."+strings.TrimPrefix(token, "mc1.")); !errors.Is(err, mcpseal.ErrRejected) {
+	if _, err := shared.Open(t.Context(), list(), "own1."+strings.TrimPrefix(token, "mc1.")); !errors.Is(err, tripseal.ErrRejected) {
 		t.Errorf("a boundary opens a cursor of the same codec: %v", err)
 	}
 	round, _ = shared.Open(t.Context(), list(), "")
@@ -341,18 +341,18 @@ func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "own1."), mcpseal.ReasonVersion)
+	own.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "own1."), tripseal.ReasonVersion)
 }
 
-// unprefixed hides from mcpseal.New that its codec is a RingCodec. New would refuse a RingCodec
+// unprefixed hides from tripseal.New that its codec is a RingCodec. New would refuse a RingCodec
 // here.
-type unprefixed struct{ mcpseal.Codec }
+type unprefixed struct{ tripseal.Codec }
 
 func TestTenReplicasAcceptEachOthers(t *testing.T) {
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	var replicas []service
 	for range 10 {
-		ring, err := mcpseal.NewRing(key)
+		ring, err := tripseal.NewRing(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,18 +378,18 @@ func TestTenReplicasAcceptEachOthers(t *testing.T) {
 
 type source struct {
 	mu   sync.Mutex
-	ring *mcpseal.Ring
+	ring *tripseal.Ring
 }
 
-func (s *source) Ring() *mcpseal.Ring {
+func (s *source) Ring() *tripseal.Ring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ring
 }
 
-func (s *source) set(t *testing.T, keys ...mcpseal.Key) {
+func (s *source) set(t *testing.T, keys ...tripseal.Key) {
 	t.Helper()
-	ring, err := mcpseal.NewRing(keys...)
+	ring, err := tripseal.NewRing(keys...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,13 +399,13 @@ func (s *source) set(t *testing.T, keys ...mcpseal.Key) {
 }
 
 func TestRotationDropsNoWalk(t *testing.T) {
-	previous, next := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	previous, next := tripseal.GenerateKey(), tripseal.GenerateKey()
 	keys := &source{}
 	keys.set(t, previous)
 	s := newService(t, cursor.Config{Keys: keys})
 	token := s.first(t, list(), at)
 	old := token
-	for phase, ring := range [][]mcpseal.Key{{previous, next}, {next, previous}, {next, previous}, {next}} {
+	for phase, ring := range [][]tripseal.Key{{previous, next}, {next, previous}, {next, previous}, {next}} {
 		keys.set(t, ring...)
 		page := s.accept(t, list(), token)
 		if page.Number() != phase+1 {
@@ -416,14 +416,14 @@ func TestRotationDropsNoWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.reject(t, list(), old, mcpseal.ReasonUnknownKey)
+	s.reject(t, list(), old, tripseal.ReasonUnknownKey)
 }
 
 func TestASharedCursorOpensForEverybody(t *testing.T) {
 	s := newService(t, cursor.Config{})
-	request := mcpseal.Request{Method: "tools/list", Principal: mcpseal.User("hush-alice")}
+	request := tripseal.Request{Method: "tools/list", Principal: tripseal.User("hush-alice")}
 	token := s.first(t, request, cursor.NextPage{Position: at.Position, Shared: true})
-	for _, principal := range []mcpseal.Principal{mcpseal.User("hush-alice"), mcpseal.User("hush-bob"), nil} {
+	for _, principal := range []tripseal.Principal{tripseal.User("hush-alice"), tripseal.User("hush-bob"), nil} {
 		other := request
 		other.Principal = principal
 		page := s.accept(t, other, token)
@@ -434,16 +434,16 @@ func TestASharedCursorOpensForEverybody(t *testing.T) {
 		}
 		s.accept(t, other, next)
 		stranger := request
-		stranger.Principal = mcpseal.User("hush-mallory")
-		s.reject(t, stranger, next, mcpseal.ReasonUser)
+		stranger.Principal = tripseal.User("hush-mallory")
+		s.reject(t, stranger, next, tripseal.ReasonUser)
 	}
 	other := request
 	other.Method = "prompts/list"
-	s.reject(t, other, token, mcpseal.ReasonRequest)
+	s.reject(t, other, token, tripseal.ReasonRequest)
 }
 
 type failingCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	err   error
 	panic bool
 }
@@ -461,11 +461,11 @@ func (c failingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 
 func TestPartsThatFailAreAFailedCheck(t *testing.T) {
 	for name, codec := range map[string]failingCodec{
-		"error": {err: errors.New("hush")}, "panic": {panic: true}, "wrong reason": {err: mcpseal.ReasonExpired},
+		"error": {err: errors.New("hush")}, "panic": {panic: true}, "wrong reason": {err: tripseal.ReasonExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, cursor.Config{Codec: codec})
-			s.reject(t, list(), "mc1.AAAA", mcpseal.ReasonCodecFailed)
+			s.reject(t, list(), "mc1.AAAA", tripseal.ReasonCodecFailed)
 			page, _ := s.Open(t.Context(), list(), "")
 			if token, err := page.Next(t.Context(), at); token != "" || err == nil || strings.Contains(err.Error(), "hush") {
 				t.Errorf("%q, %v", token, err)
@@ -475,7 +475,7 @@ func TestPartsThatFailAreAFailedCheck(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	request := list()
 	request.Principal = func(context.Context) (string, error) { panic("hush") }
-	s.reject(t, request, s.first(t, list(), at), mcpseal.ReasonPrincipalFailed)
+	s.reject(t, request, s.first(t, list(), at), tripseal.ReasonPrincipalFailed)
 	page, _ := s.Open(t.Context(), request, "")
 	if token, err := page.Next(t.Context(), at); token != "" || err == nil {
 		t.Errorf("%q, %v", token, err)
@@ -495,9 +495,9 @@ func TestPartsThatFailAreAFailedCheck(t *testing.T) {
 
 func TestAnythingLongOrStrangeIsInvalid(t *testing.T) {
 	s := newService(t, cursor.Config{})
-	s.reject(t, list(), "mc1."+strings.Repeat("A", 10_000_000), mcpseal.ReasonTooLarge)
+	s.reject(t, list(), "mc1."+strings.Repeat("A", 10_000_000), tripseal.ReasonTooLarge)
 	for _, text := range []string{"mc1.", "mc1", "100", "eyJvZmZzZXQiOjEwMH0", "mc2.AAAA", "MC1.AAAA", " ", "\x00"} {
-		s.reject(t, list(), text, mcpseal.ReasonMalformed)
+		s.reject(t, list(), text, tripseal.ReasonMalformed)
 	}
 }
 
@@ -505,8 +505,8 @@ func TestConfig(t *testing.T) {
 	ring := newRing(t)
 	for name, config := range map[string]cursor.Config{
 		"no keys":       {Audience: "a"},
-		"nil ring":      {Keys: (*mcpseal.Ring)(nil), Audience: "a"},
-		"both":          {Keys: ring, Codec: mcpseal.RingCodec(ring, mcpseal.PurposeCursor), Audience: "a"},
+		"nil ring":      {Keys: (*tripseal.Ring)(nil), Audience: "a"},
+		"both":          {Keys: ring, Codec: tripseal.RingCodec(ring, tripseal.PurposeCursor), Audience: "a"},
 		"no audience":   {Keys: ring},
 		"long audience": {Keys: ring, Audience: strings.Repeat("a", 1025)},
 		"long epoch":    {Keys: ring, Audience: "a", Epoch: strings.Repeat("a", 1025)},
@@ -582,12 +582,12 @@ func TestACursorCostsFewAllocations(t *testing.T) {
 // key can make such cursors.
 func FuzzCursor(f *testing.F) {
 	ring := newRing(f)
-	codec := mcpseal.RingCodec(ring, mcpseal.PurposeCursor)
+	codec := tripseal.RingCodec(ring, tripseal.PurposeCursor)
 	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
-	request := mcpseal.Request{Method: "tools/list"}
+	request := tripseal.Request{Method: "tools/list"}
 	minted := service{cursors, &book{}}.first(f, request, at)
 	payload, err := codec.Open(f.Context(), nil, strings.TrimPrefix(minted, "mc1."))
 	if err != nil {
@@ -628,7 +628,7 @@ func TestACursorMayDemandAUser(t *testing.T) {
 	lenient, strict := newService(t, cursor.Config{Keys: ring}), newService(t, cursor.Config{Keys: ring, RequireUser: true})
 	nobody := list()
 	nobody.Principal = nil
-	strict.reject(t, nobody, lenient.first(t, nobody, at), mcpseal.ReasonUser)
+	strict.reject(t, nobody, lenient.first(t, nobody, at), tripseal.ReasonUser)
 	page, _ := strict.Open(t.Context(), nobody, "")
 	if token, err := page.Next(t.Context(), at); token != "" || err == nil {
 		t.Errorf("issued for nobody: %q", token)
@@ -641,7 +641,7 @@ func TestAReplicaWithASmallerLimitRefusesWhatItWouldNotIssue(t *testing.T) {
 	ring := newRing(t)
 	wide, narrow := newService(t, cursor.Config{Keys: ring, MaxPosition: 1000}), newService(t, cursor.Config{Keys: ring})
 	narrow.accept(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 256)}))
-	narrow.reject(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 257)}), mcpseal.ReasonTooLarge)
+	narrow.reject(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 257)}), tripseal.ReasonTooLarge)
 }
 
 type Left struct{ Value any }
@@ -694,7 +694,7 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	type hidden struct{ id int }
 	place, _ := cursor.For[hidden](s).Open(t.Context(), list(), "")
-	if token, err := place.Next(t.Context(), hidden{7}); token != "" || err == nil || s.book.last().Reason != mcpseal.ReasonMisuse {
+	if token, err := place.Next(t.Context(), hidden{7}); token != "" || err == nil || s.book.last().Reason != tripseal.ReasonMisuse {
 		t.Errorf("unexported fields: %q, %v", token, err)
 	}
 	deep, _ := cursor.For[map[string][]*hidden](s).Open(t.Context(), list(), "")
@@ -739,7 +739,7 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 		Created int64  `json:"c"`
 		Name    string `json:"n"`
 	}
-	if _, err := cursor.For[renamed](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) || s.book.last().Reason != mcpseal.ReasonVersion {
+	if _, err := cursor.For[renamed](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) || s.book.last().Reason != tripseal.ReasonVersion {
 		t.Errorf("a renamed member: %v, observed as %s", err, s.book.last().Reason)
 	}
 }
@@ -747,7 +747,7 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 // ownMemory is a codec that returns its own memory from Open. A codec must not do that, but
 // some codec might.
 type ownMemory struct {
-	mcpseal.Codec
+	tripseal.Codec
 	payload []byte
 }
 
@@ -763,7 +763,7 @@ func (c *ownMemory) Open(ctx context.Context, dst []byte, text string) ([]byte, 
 }
 
 func TestACodecsOwnMemoryIsLeftAlone(t *testing.T) {
-	s := newService(t, cursor.Config{Codec: &ownMemory{Codec: mcpseal.RingCodec(newRing(t), mcpseal.PurposeCursor)}})
+	s := newService(t, cursor.Config{Codec: &ownMemory{Codec: tripseal.RingCodec(newRing(t), tripseal.PurposeCursor)}})
 	token := s.first(t, list(), at)
 	for range 3 {
 		if page := s.accept(t, list(), token); string(page.Position()) != string(at.Position) {
@@ -774,7 +774,7 @@ func TestACodecsOwnMemoryIsLeftAlone(t *testing.T) {
 }
 
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a"})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -782,7 +782,7 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	var log bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	cursors.Open(t.Context(), mcpseal.Request{Method: "tools/list"}, "mc1.x")
+	cursors.Open(t.Context(), tripseal.Request{Method: "tools/list"}, "mc1.x")
 	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "cursor rejected") {
 		t.Errorf("the log says %q", log.String())
 	}
@@ -792,11 +792,11 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 // forged cursor must be rejected as forged, not because of these arguments. This shows that Open
 // checks the cursor before it digests the arguments.
 func TestAForgedCursorBuysNoDigest(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxArguments: 100, Logger: slog.New(slog.DiscardHandler)})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", MaxArguments: 100, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := mcpseal.Request{Method: "tools/call", Target: "list"}
+	request := tripseal.Request{Method: "tools/call", Target: "list"}
 	page, err := cursors.Open(t.Context(), request, "")
 	if err != nil {
 		t.Fatal(err)
@@ -805,8 +805,8 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]mcpseal.Reason{
-		good: mcpseal.ReasonArguments, good[:len(good)-4] + "AAAA": mcpseal.ReasonForged, "mc1.A": mcpseal.ReasonMalformed,
+	for text, want := range map[string]tripseal.Reason{
+		good: tripseal.ReasonArguments, good[:len(good)-4] + "AAAA": tripseal.ReasonForged, "mc1.A": tripseal.ReasonMalformed,
 	} {
 		request.Arguments = []byte(`{"a":1,"a":2}`)
 		_, err := cursors.Open(t.Context(), request, text)
@@ -815,7 +815,7 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 			t.Errorf("%.10s: %v, want %s", text, rejected, want)
 		}
 		request.Arguments = bytes.Repeat([]byte(" "), 101)
-		if _, err := cursors.Open(t.Context(), request, text); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonTooLarge {
+		if _, err := cursors.Open(t.Context(), request, text); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonTooLarge {
 			t.Errorf("%.10s: %v, want too_large", text, rejected)
 		}
 	}
@@ -829,12 +829,12 @@ func TestAPositionMayHoldAnyText(t *testing.T) {
 	type position struct {
 		Name string `json:"name,omitempty"`
 	}
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler)})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := cursor.For[position](cursors)
-	request := mcpseal.Request{Method: "tools/call", Target: "list"}
+	request := tripseal.Request{Method: "tools/call", Target: "list"}
 	first, err := pages.Open(t.Context(), request, "")
 	if err != nil {
 		t.Fatal(err)
@@ -858,7 +858,7 @@ func TestAPositionMayHoldAnyText(t *testing.T) {
 
 // lateCodec keeps its input, so that the test can look at it after Seal has returned.
 type lateCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	kept *[][]byte
 }
 
@@ -869,13 +869,13 @@ func (c lateCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, error
 
 func TestACodecOfTheUsersGetsBuffersOfItsOwn(t *testing.T) {
 	var kept [][]byte
-	codec := lateCodec{mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeCursor), &kept}
+	codec := lateCodec{tripseal.RingCodec(tripseal.Ephemeral(), tripseal.PurposeCursor), &kept}
 	cursors, err := cursor.New(cursor.Config{Codec: codec, Audience: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, position := range []string{"alice", "mallory"} {
-		page, err := cursors.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "list"}, "")
+		page, err := cursors.Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "list"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -883,7 +883,7 @@ func TestACodecOfTheUsersGetsBuffersOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if page, err = cursors.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "list"}, token); err != nil || string(page.Position()) != position {
+		if page, err = cursors.Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "list"}, token); err != nil || string(page.Position()) != position {
 			t.Errorf("%q, %v", page.Position(), err)
 		}
 	}

@@ -12,7 +12,7 @@
 // changed or made by a client, and it expires. It carries a page number and up to
 // 256 bytes of position, in at most 512 characters.
 //
-// If the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
+// If the cursor is one of a tool's arguments, take it out of [tripseal.Request.Arguments]
 // and keep the other arguments there. If you leave the cursor in, no second page opens.
 // If you leave the other arguments out, a cursor works for any arguments. The example of
 // this package shows such a tool.

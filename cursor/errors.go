@@ -4,30 +4,30 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // Open returns these two kinds of errors. Use errors.Is to tell which kind an error is.
 var (
 	// ErrExpired means that the cursor is right for this request but too old. The client
 	// must start again at the first page.
-	ErrExpired = errors.New("mcpseal: cursor expired")
+	ErrExpired = errors.New("tripseal: cursor expired")
 	// ErrInvalid means that the cursor was refused for a reason other than its age. The
 	// log has the reason; send the client what [Wire] returns.
-	ErrInvalid = errors.New("mcpseal: invalid cursor")
+	ErrInvalid = errors.New("tripseal: invalid cursor")
 )
 
 // RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired]
 // or [ErrInvalid], and its text says no more than that. Use errors.As to get a
 // RejectError if your own code must know the reason.
 type RejectError struct {
-	Reason mcpseal.Reason `json:"-"` // tells the operator why; never show it to the client
+	Reason tripseal.Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 
 func (e *RejectError) kind() error {
-	if e.Reason == mcpseal.ReasonExpired {
+	if e.Reason == tripseal.ReasonExpired {
 		return ErrExpired
 	}
 	return ErrInvalid
@@ -48,12 +48,12 @@ func (e *RejectError) Cause() error { return e.cause.OrNil() }
 // IssueError means that a cursor was not issued. Its text has the reason, which the client
 // must not see: send the client what [Wire] returns.
 type IssueError struct {
-	Reason mcpseal.Reason // tells the operator why
+	Reason tripseal.Reason // tells the operator why
 	cause  *callback.Error
 }
 
 // Error returns a text with the reason, for the log.
-func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
+func (e *IssueError) Error() string { return "tripseal: cursor not issued: " + string(e.Reason) }
 
 // Cause returns an error that explains the reason, such as how your codec failed. It
 // returns nil if there is no explanation. The text of the returned error is safe to log.
@@ -65,15 +65,15 @@ const invalidParams = -32602 // the JSON-RPC code that MCP's pagination chapter 
 // Wire turns an error of this package into the error that the client gets. Use Wire in a
 // handler that opens and issues cursors itself; paged tools of an adapter do this for
 // you.
-func Wire(err error) mcpseal.WireError {
+func Wire(err error) tripseal.WireError {
 	var issue *IssueError
 	switch {
 	case errors.Is(err, ErrExpired):
-		return mcpseal.WireError{Code: invalidParams, Message: "Expired cursor", Data: json.RawMessage(`{"reason":"expired_cursor"}`)}
+		return tripseal.WireError{Code: invalidParams, Message: "Expired cursor", Data: json.RawMessage(`{"reason":"expired_cursor"}`)}
 	case errors.Is(err, ErrInvalid):
-		return mcpseal.WireError{Code: invalidParams, Message: "Invalid cursor", Data: json.RawMessage(`{"reason":"invalid_cursor"}`)}
-	case errors.As(err, &issue) && issue.Reason == mcpseal.ReasonInvalidParams:
-		return mcpseal.WireError{Code: invalidParams, Message: "Invalid params"}
+		return tripseal.WireError{Code: invalidParams, Message: "Invalid cursor", Data: json.RawMessage(`{"reason":"invalid_cursor"}`)}
+	case errors.As(err, &issue) && issue.Reason == tripseal.ReasonInvalidParams:
+		return tripseal.WireError{Code: invalidParams, Message: "Invalid params"}
 	}
-	return mcpseal.WireError{Code: -32603, Message: "Internal error"}
+	return tripseal.WireError{Code: -32603, Message: "Internal error"}
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // If a tool has a cursor among its arguments, its handler removes the cursor from them before
 // it opens the cursor. The cursor is bound to the other arguments, and every page has a new
 // cursor.
 func Example() {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com"})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "rows.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func Example() {
 		if err != nil {
 			return nil, "", err
 		}
-		page, err := pages.Open(ctx, mcpseal.Request{
-			Method: "tools/call", Target: "list_rows", Arguments: bound, Principal: mcpseal.User(user),
+		page, err := pages.Open(ctx, tripseal.Request{
+			Method: "tools/call", Target: "list_rows", Arguments: bound, Principal: tripseal.User(user),
 		}, token)
 		if err != nil {
 			return nil, "", err
@@ -58,5 +58,5 @@ func Example() {
 	// Output:
 	// [1 2] <nil>
 	// [3 4] <nil>
-	// mcpseal: invalid cursor
+	// tripseal: invalid cursor
 }

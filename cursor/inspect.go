@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/inspect"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/inspect"
 )
 
 func init() { inspect.ReadCursor = inspectCursor }
 
-// inspectCursor decodes the payload of a cursor. Only the mcpseal command uses it.
+// inspectCursor decodes the payload of a cursor. Only the tripseal command uses it.
 func inspectCursor(payload []byte) (inspect.Cursor, error) {
 	payload = bytes.Clone(payload)
 	r, head, reason := parseRecord(payload)
@@ -33,7 +33,7 @@ func inspectCursor(payload []byte) (inspect.Cursor, error) {
 			case b.User != "":
 				who = forUser
 			}
-			bound := bind(&service, &mcpseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.User)
+			bound := bind(&service, &tripseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.User)
 			return string(boundTo(head, &bound)), nil
 		},
 		InTime: func(at time.Time) string { return string(r.inTime(at.UnixMilli())) },

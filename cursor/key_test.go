@@ -7,24 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // TestTheLogNamesTheKeyOfARejectedCursor checks that the log names the key, so that an operator
 // can compare it with the keys of other replicas.
 func TestTheLogNamesTheKeyOfARejectedCursor(t *testing.T) {
 	var log bytes.Buffer
-	var events []mcpseal.Event
+	var events []tripseal.Event
 	issuer := func() (*cursor.Cursors, string) {
-		key := mcpseal.GenerateKey()
-		ring, err := mcpseal.NewRing(key)
+		key := tripseal.GenerateKey()
+		ring, err := tripseal.NewRing(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c, err := cursor.New(cursor.Config{
 			Keys: ring, Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Observer: func(_ context.Context, e mcpseal.Event) { events = append(events, e) },
+			Observer: func(_ context.Context, e tripseal.Event) { events = append(events, e) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestTheLogNamesTheKeyOfARejectedCursor(t *testing.T) {
 	}
 	ours, _ := issuer()
 	theirs, id := issuer()
-	request := mcpseal.Request{Method: "tools/call", Target: "list"}
+	request := tripseal.Request{Method: "tools/call", Target: "list"}
 	page, err := theirs.Open(t.Context(), request, "")
 	if err != nil {
 		t.Fatal(err)

@@ -6,24 +6,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // [Config.Observer] gets events about these operations of cursors.
 const (
-	OpIssue mcpseal.Op = "issue_cursor" // a cursor was issued, or could not be issued
-	OpOpen  mcpseal.Op = "open_cursor"  // a cursor was opened or rejected
+	OpIssue tripseal.Op = "issue_cursor" // a cursor was issued, or could not be issued
+	OpOpen  tripseal.Op = "open_cursor"  // a cursor was opened or rejected
 )
 
 // failure says why a check failed, with all that the operator may know.
-type failure = callback.Failure[mcpseal.Reason]
+type failure = callback.Failure[tripseal.Reason]
 
-func failed(reason mcpseal.Reason) *failure { return &failure{Reason: reason} }
+func failed(reason tripseal.Reason) *failure { return &failure{Reason: reason} }
 
 // failedBecause returns a failure with an explanation. The explanation must hold no secret.
-func failedBecause(reason mcpseal.Reason, format string, args ...any) *failure {
+func failedBecause(reason tripseal.Reason, format string, args ...any) *failure {
 	return &failure{Reason: reason, Cause: callback.Explain(format, args...)}
 }
 
@@ -35,11 +35,11 @@ func (c *Cursors) start() (start time.Time) {
 }
 
 // report tells the observer about an operation. It tells the log too if the operation failed.
-func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, cursor string, fail *failure) {
+func (c *Cursors) report(ctx context.Context, op tripseal.Op, start time.Time, request *tripseal.Request, cursor string, fail *failure) {
 	if fail == nil && c.config.Observer == nil {
 		return
 	}
-	e := mcpseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: len(cursor), KeyID: c.keyID(cursor)}
+	e := tripseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: len(cursor), KeyID: c.keyID(cursor)}
 	if request.Method == "tools/call" {
 		e.Target = plain.Text(request.Target)
 	}
@@ -47,14 +47,14 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		e.Duration = time.Since(start)
 	}
 	if fail != nil {
-		fail.Excuse(ctx, mcpseal.ReasonCanceled)
+		fail.Excuse(ctx, tripseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
 		// If Open rejects a cursor because of a time, the target is right, because Open checks the
 		// times last. With any other reason, the client may have invented the target, and the
 		// observer does not get it.
-		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
-			e.Target = mcpseal.TargetUnknown
+		if op == OpOpen && fail.Reason != tripseal.ReasonExpired && fail.Reason != tripseal.ReasonFromTheFuture {
+			e.Target = tripseal.TargetUnknown
 		}
 	}
 	if c.config.Observer != nil {
@@ -62,11 +62,11 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 	}
 }
 
-func (c *Cursors) log(ctx context.Context, e *mcpseal.Event, fail *failure) {
-	level, message := e.Reason.Level(), "mcpseal: cursor rejected"
+func (c *Cursors) log(ctx context.Context, e *tripseal.Event, fail *failure) {
+	level, message := e.Reason.Level(), "tripseal: cursor rejected"
 	if e.Op == OpIssue {
-		message = "mcpseal: cursor not issued"
-		if e.Reason != mcpseal.ReasonCanceled {
+		message = "tripseal: cursor not issued"
+		if e.Reason != tripseal.ReasonCanceled {
 			level = slog.LevelError
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // Open returns the page that a cursor leads to: see [Issuer]. Call it for every request
 // of a paginated list, also for the first page.
-func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error) {
+func (c *Cursors) Open(ctx context.Context, request tripseal.Request, cursor string) (Page, error) {
 	page := Page{cursors: c, request: request}
 	if cursor == "" {
 		return page, nil
@@ -31,10 +31,10 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	config := &p.cursors.config
 	text, ok := strings.CutPrefix(cursor, prefix)
 	if !ok {
-		return failed(mcpseal.ReasonMalformed)
+		return failed(tripseal.ReasonMalformed)
 	}
 	if len(cursor) > p.cursors.maxCursor() || len(p.request.Arguments) > config.MaxArguments {
-		return failed(mcpseal.ReasonTooLarge)
+		return failed(tripseal.ReasonTooLarge)
 	}
 	s := native.Borrow()
 	defer s.Release()
@@ -47,7 +47,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return failed(reason)
 	}
 	if fail := p.digestArguments(); fail != nil { // after texts.Open, so that no digest is computed for a forged cursor
-		fail.Reason = mcpseal.ReasonArguments
+		fail.Reason = tripseal.ReasonArguments
 		return fail
 	}
 	if fail := p.bind(ctx, r.who == forEverybody); fail != nil {
@@ -60,7 +60,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return failed(reason)
 	}
 	if len(r.position) > config.MaxPosition {
-		return failed(mcpseal.ReasonTooLarge)
+		return failed(tripseal.ReasonTooLarge)
 	}
 	// Expiry is checked last, so that only somebody who may use the cursor learns that it expired.
 	p.opened = time.Now().UnixMilli()
@@ -76,12 +76,12 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
 // inTime returns why the record's times are refused, or "" if they are accepted.
-func (r *record) inTime(now int64) mcpseal.Reason {
+func (r *record) inTime(now int64) tripseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
-		return mcpseal.ReasonFromTheFuture
+		return tripseal.ReasonFromTheFuture
 	}
 	if !(now < r.issued+r.lifetime) {
-		return mcpseal.ReasonExpired
+		return tripseal.ReasonExpired
 	}
 	return ""
 }

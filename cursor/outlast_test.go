@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 type datedSource struct {
-	ring *mcpseal.Ring
+	ring *tripseal.Ring
 	told []time.Duration
 }
 
-func (s *datedSource) Ring() *mcpseal.Ring { return s.ring }
+func (s *datedSource) Ring() *tripseal.Ring { return s.ring }
 
 func (s *datedSource) Outlast(ttl time.Duration) error {
 	s.told = append(s.told, ttl)
@@ -28,7 +28,7 @@ func (s *datedSource) Outlast(ttl time.Duration) error {
 // config sets a TTL. For the default TTL, cursor.New must not call this method. A keys.File keeps
 // its keys long enough for that TTL anyway, unless its Options.LongestTTL is lower.
 func TestSourceIsToldOfAChosenTTL(t *testing.T) {
-	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	ring, err := tripseal.NewRing(tripseal.GenerateKey())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/native"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/native"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Page is one page of a paginated list. It has the position where the page begins, and
@@ -25,7 +25,7 @@ type Page struct {
 	next     func(context.Context, NextPage) (string, error) // issues the next cursor; nil unless NewPage made this page
 
 	cursors *Cursors
-	request mcpseal.Request
+	request tripseal.Request
 	opened  int64 // when the page was opened, in Unix milliseconds; 0 on the first page until Next is called
 
 	arguments [sha256.Size]byte
@@ -93,7 +93,7 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	}
 	c := p.cursors
 	if c == nil {
-		return "", &IssueError{mcpseal.ReasonMisuse, callback.Failed(errNoPage)}
+		return "", &IssueError{tripseal.ReasonMisuse, callback.Failed(errNoPage)}
 	}
 	start := c.start()
 	cursor, fail := p.issue(ctx, &next)
@@ -108,11 +108,11 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	config := &p.cursors.config
 	if len(next.Position) > config.MaxPosition {
-		return "", failedBecause(mcpseal.ReasonTooLarge, "the position has %d bytes, more than %d: "+
+		return "", failedBecause(tripseal.ReasonTooLarge, "the position has %d bytes, more than %d: "+
 			"keep a key in it, not a row", len(next.Position), config.MaxPosition)
 	}
 	if next.Cached < 0 || next.Cached > maxTTL {
-		return "", failedBecause(mcpseal.ReasonMisuse, "NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)
+		return "", failedBecause(tripseal.ReasonMisuse, "NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)
 	}
 	if fail := p.digestArguments(); fail != nil {
 		return "", fail
@@ -128,7 +128,7 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 		number: int64(p.number) + 1, position: next.Position,
 	}
 	if !r.fits() {
-		return "", failedBecause(mcpseal.ReasonTooLarge, "a walk has at most %d pages", int64(maxNumber))
+		return "", failedBecause(tripseal.ReasonTooLarge, "a walk has at most %d pages", int64(maxNumber))
 	}
 	s := native.Borrow()
 	defer s.Release()
@@ -143,18 +143,18 @@ func (p *Page) digestArguments() *failure {
 		return nil
 	}
 	if len(p.request.Method) > maxNamed || len(p.request.Target) > maxNamed {
-		return failed(mcpseal.ReasonInvalidParams)
+		return failed(tripseal.ReasonInvalidParams)
 	}
 	if most := p.cursors.config.MaxArguments; len(p.request.Arguments) > most {
-		return failedBecause(mcpseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
+		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
 	}
 	var problem error
 	panicked := callback.Guard(func() { p.arguments, problem = argdigest.Sum(p.request.Arguments) })
 	switch {
 	case panicked != nil:
-		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
+		return &failure{Reason: tripseal.ReasonCodecFailed, Cause: panicked}
 	case problem != nil:
-		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
+		return failedBecause(tripseal.ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
 	}
 	p.known.arguments = true
 	return nil
@@ -186,9 +186,9 @@ func (p *Page) identify(ctx context.Context) *failure {
 	user, cause := callback.Identify(ctx, p.request.Principal)
 	switch {
 	case cause != nil:
-		return &failure{Reason: mcpseal.ReasonPrincipalFailed, Cause: cause}
+		return &failure{Reason: tripseal.ReasonPrincipalFailed, Cause: cause}
 	case user == "" && p.cursors.config.RequireUser:
-		return failed(mcpseal.ReasonUser)
+		return failed(tripseal.ReasonUser)
 	}
 	p.user, p.known.user = user, true
 	return nil

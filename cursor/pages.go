@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/jsonloss"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/jsonloss"
 )
 
 // Pages opens pages whose position is a Go value of type T, such as the key of the last row. The
@@ -36,7 +36,7 @@ type Place[T any] struct {
 // cursor was issued, the position may not fit T: T may lack a member of the position, or
 // have another type for it. In that case, the error is ErrInvalid. To be safe, change
 // [Config.Epoch] whenever T changes. Call Open for every request, also for the first page.
-func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
+func (p Pages[T]) Open(ctx context.Context, request tripseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
 		return Place[T]{Page: page}, err
@@ -49,7 +49,7 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 		problem = decoder.Decode(&place.After)
 	})
 	if panicked != nil || problem != nil {
-		fail := failedBecause(mcpseal.ReasonVersion, "the position does not fit %T", place.After)
+		fail := failedBecause(tripseal.ReasonVersion, "the position does not fit %T", place.After)
 		if page.cursors != nil {
 			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, cursor, fail)
 		}
@@ -88,9 +88,9 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	})
 	switch {
 	case panicked != nil || err != nil:
-		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
+		return nil, failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
 	case problem != "":
-		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T would come back as another value: %s", after, problem)
+		return nil, failedBecause(tripseal.ReasonMisuse, "a position of type %T would come back as another value: %s", after, problem)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/native"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 // The version of a cursor's record, and the values of the field that says who may use the
@@ -59,7 +59,7 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
 	native.PutSpan(head[:], atLifetime, r.lifetime) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
-	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
+	head[0], head[1], head[atWho] = tripseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
 	copy(head[atDigest:], b.digest[:])
 	copy(head[atHints:], b.hints.arguments[:])
@@ -77,12 +77,12 @@ func paddingAfter(length int) int { return max(0, minSize-headSize-length) }
 
 // parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the
 // reason says why; otherwise it is "".
-func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal.Reason) {
-	if len(payload) < 2 || payload[0] != mcpseal.PurposeCursor.Mark() || payload[1] != recordVersion {
-		return r, nil, mcpseal.ReasonVersion
+func parseRecord(payload []byte) (r record, head *[headSize]byte, reason tripseal.Reason) {
+	if len(payload) < 2 || payload[0] != tripseal.PurposeCursor.Mark() || payload[1] != recordVersion {
+		return r, nil, tripseal.ReasonVersion
 	}
 	if len(payload) < headSize {
-		return r, nil, mcpseal.ReasonMalformed
+		return r, nil, tripseal.ReasonMalformed
 	}
 	head = (*[headSize]byte)(payload)
 	r.who = head[atWho]
@@ -91,7 +91,7 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	r.number = int64(binary.BigEndian.Uint32(head[atNumber:]))
 	length, rest := int(binary.BigEndian.Uint16(head[atLength:])), payload[headSize:]
 	if len(rest) != length+paddingAfter(length) || !r.fits() || !bytes.Equal(rest[length:], padding[:paddingAfter(length)]) {
-		return r, nil, mcpseal.ReasonMalformed
+		return r, nil, tripseal.ReasonMalformed
 	}
 	r.position = rest[:length]
 	return r, head, ""
@@ -100,19 +100,19 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 // boundTo returns why the record is not bound to the binding b, or "" if it is. The digests
 // decide. The hints only help to choose the reason: they decide nothing, because two users
 // have the same hint in one of 65,536 cases.
-func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
+func boundTo(head *[headSize]byte, b *binding) tripseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
-		return mcpseal.ReasonAudience
+		return tripseal.ReasonAudience
 	}
 	switch {
 	case native.Same(head[atDigest:atHints], &b.digest):
 		return ""
 	case [hintSize]byte(head[atHints:]) != b.hints.arguments:
-		return mcpseal.ReasonArguments
+		return tripseal.ReasonArguments
 	case [hintSize]byte(head[atHints+hintSize:]) != b.hints.user:
-		return mcpseal.ReasonUser
+		return tripseal.ReasonUser
 	}
-	return mcpseal.ReasonRequest
+	return tripseal.ReasonRequest
 }
 
 const (
@@ -142,7 +142,7 @@ func serviceDigest(audience, epoch string) [digestSize]byte {
 
 // bind returns the binding to a service, a request, the digest of its arguments and the user
 // who may use the cursor. The method and the target must have at most maxNamed bytes.
-func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha256.Size]byte, who byte, user string) (b binding) {
+func bind(service *[digestSize]byte, request *tripseal.Request, arguments *[sha256.Size]byte, who byte, user string) (b binding) {
 	var scratch [160]byte
 	buf := append(scratch[:0], arguments[:digestSize]...)
 	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Method))), request.Method...)

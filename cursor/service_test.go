@@ -4,17 +4,17 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed checks what the documentation of
-// mcpseal.Config.Audience says. Two boundaries accept each other's cursors if they share an
+// tripseal.Config.Audience says. Two boundaries accept each other's cursors if they share an
 // Ephemeral ring and have no audience. With different audiences they do not.
 func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T) {
-	ring := mcpseal.Ephemeral()
-	serviceOf := func(ring *mcpseal.Ring, audience string) service {
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
+	ring := tripseal.Ephemeral()
+	serviceOf := func(ring *tripseal.Ring, audience string) service {
+		boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T
 	}
 	token := serviceOf(ring, "").first(t, list(), at)
 	serviceOf(ring, "").accept(t, list(), token)
-	serviceOf(ring, "one").reject(t, list(), token, mcpseal.ReasonAudience)
-	serviceOf(ring, "two").reject(t, list(), serviceOf(ring, "one").first(t, list(), at), mcpseal.ReasonAudience)
-	serviceOf(mcpseal.Ephemeral(), "").reject(t, list(), token, mcpseal.ReasonUnknownKey)
+	serviceOf(ring, "one").reject(t, list(), token, tripseal.ReasonAudience)
+	serviceOf(ring, "two").reject(t, list(), serviceOf(ring, "one").first(t, list(), at), tripseal.ReasonAudience)
+	serviceOf(tripseal.Ephemeral(), "").reject(t, list(), token, tripseal.ReasonUnknownKey)
 }

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // testdata/cursors.json holds fixed cursors. Every release must open some of them and reject
@@ -44,28 +44,28 @@ type vectorSet struct {
 	Rejected []vector `json:"rejected"`
 }
 
-func (v *vector) request() mcpseal.Request {
-	request := mcpseal.Request{Method: v.Method, Target: v.Target}
+func (v *vector) request() tripseal.Request {
+	request := tripseal.Request{Method: v.Method, Target: v.Target}
 	if v.Arguments != nil {
 		request.Arguments = []byte(*v.Arguments)
 	}
 	if v.User != "" {
-		request.Principal = mcpseal.User(v.User)
+		request.Principal = tripseal.User(v.User)
 	}
 	return request
 }
 
-func (v *vector) ring(t *testing.T) *mcpseal.Ring {
+func (v *vector) ring(t *testing.T) *tripseal.Ring {
 	t.Helper()
 	secret, err := hex.DecodeString(v.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := mcpseal.NewKey(secret)
+	key, err := tripseal.NewKey(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := mcpseal.NewRing(key)
+	ring, err := tripseal.NewRing(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func mintVectors(t *testing.T) {
 	}
 	crafted := func(name string, change func(payload []byte) []byte) {
 		reject(name, func(v *vector) {
-			codec := mcpseal.RingCodec(v.ring(t), mcpseal.PurposeCursor)
+			codec := tripseal.RingCodec(v.ring(t), tripseal.PurposeCursor)
 			payload, err := codec.Open(t.Context(), nil, strings.TrimPrefix(v.Cursor, "mc1."))
 			if err != nil {
 				t.Fatal(err)

@@ -1,19 +1,19 @@
-module github.com/mcpseal/mcpseal/e2e
+module github.com/tripseal/tripseal/e2e
 
 go 1.25.5
 
-tool github.com/mcpseal/mcpseal/cmd/mcpseal
+tool github.com/tripseal/tripseal/cmd/tripseal
 
 require (
 	github.com/google/jsonschema-go v0.4.3
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcpseal/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/cmd/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/compat/atd v0.0.0
-	github.com/mcpseal/mcpseal/gosdk v0.0.0
-	github.com/mcpseal/mcpseal/otelseal v0.0.0
-	github.com/mcpseal/mcpseal/probe v0.0.0
-	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0
+	github.com/tripseal/tripseal v0.0.0
+	github.com/tripseal/tripseal/cmd/tripseal v0.0.0
+	github.com/tripseal/tripseal/compat/atd v0.0.0
+	github.com/tripseal/tripseal/gosdk v0.0.0
+	github.com/tripseal/tripseal/otelseal v0.0.0
+	github.com/tripseal/tripseal/probe v0.0.0
+	github.com/tripseal/tripseal/replay/redisreplay v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/redis/go-redis/v9 v9.22.0
@@ -37,7 +37,7 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0 // indirect
+	github.com/tripseal/tripseal/keys/agekeys v0.0.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.1 // indirect
@@ -65,12 +65,12 @@ require (
 )
 
 replace (
-	github.com/mcpseal/mcpseal => ..
-	github.com/mcpseal/mcpseal/cmd/mcpseal => ../cmd/mcpseal
-	github.com/mcpseal/mcpseal/compat/atd => ../compat/atd
-	github.com/mcpseal/mcpseal/gosdk => ../gosdk
-	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
-	github.com/mcpseal/mcpseal/otelseal => ../otelseal
-	github.com/mcpseal/mcpseal/probe => ../probe
-	github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay
+	github.com/tripseal/tripseal => ..
+	github.com/tripseal/tripseal/cmd/tripseal => ../cmd/tripseal
+	github.com/tripseal/tripseal/compat/atd => ../compat/atd
+	github.com/tripseal/tripseal/gosdk => ../gosdk
+	github.com/tripseal/tripseal/keys/agekeys => ../keys/agekeys
+	github.com/tripseal/tripseal/otelseal => ../otelseal
+	github.com/tripseal/tripseal/probe => ../probe
+	github.com/tripseal/tripseal/replay/redisreplay => ../replay/redisreplay
 )

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // An adapter reads the arguments of a paged tool.

@@ -3,7 +3,7 @@ package exactjson
 import (
 	"strings"
 
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // Names is a set of names. It also finds misspelt names: those that differ from a name in

@@ -3,7 +3,7 @@ package exactjson
 import (
 	"bytes"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Same reports whether two JSON texts mean the same: if they do, a token or cursor that is

@@ -3,7 +3,7 @@ package exactjson_test
 import (
 	"testing"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 func TestTextsAreTheSameIfTheyMeanTheSame(t *testing.T) {

@@ -1,8 +1,8 @@
 package exactjson
 
 import (
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // Unmistakable reports whether the text of a JSON object means the same to every reader.

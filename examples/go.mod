@@ -1,14 +1,14 @@
-module github.com/mcpseal/mcpseal/examples
+module github.com/tripseal/tripseal/examples
 
 go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcpseal/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/cmd/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/gosdk v0.0.0
-	github.com/mcpseal/mcpseal/mcpgo v0.0.0
-	github.com/mcpseal/mcpseal/otelseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
+	github.com/tripseal/tripseal/cmd/tripseal v0.0.0
+	github.com/tripseal/tripseal/gosdk v0.0.0
+	github.com/tripseal/tripseal/mcpgo v0.0.0
+	github.com/tripseal/tripseal/otelseal v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/prometheus/client_golang v1.24.1
 	go.opentelemetry.io/otel/exporters/prometheus v0.68.0
@@ -54,12 +54,12 @@ require (
 )
 
 replace (
-	github.com/mcpseal/mcpseal => ..
-	github.com/mcpseal/mcpseal/cmd/mcpseal => ../cmd/mcpseal
-	github.com/mcpseal/mcpseal/gosdk => ../gosdk
-	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
-	github.com/mcpseal/mcpseal/mcpgo => ../mcpgo
-	github.com/mcpseal/mcpseal/otelseal => ../otelseal
-	github.com/mcpseal/mcpseal/probe => ../probe
-	github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay
+	github.com/tripseal/tripseal => ..
+	github.com/tripseal/tripseal/cmd/tripseal => ../cmd/tripseal
+	github.com/tripseal/tripseal/gosdk => ../gosdk
+	github.com/tripseal/tripseal/keys/agekeys => ../keys/agekeys
+	github.com/tripseal/tripseal/mcpgo => ../mcpgo
+	github.com/tripseal/tripseal/otelseal => ../otelseal
+	github.com/tripseal/tripseal/probe => ../probe
+	github.com/tripseal/tripseal/replay/redisreplay => ../replay/redisreplay
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // The AdapterLimits are empty, because the official SDK lets the adapter keep every promise.
@@ -117,7 +117,7 @@ func adapterQuestions(result sealtest.AdapterResult) mcp.InputRequestMap {
 	if result.Questions == nil {
 		return nil
 	}
-	ofKind := map[mcpseal.Kind]string{mcpseal.KindForm: "form", mcpseal.KindURL: "url", mcpseal.KindSampling: "sampling", mcpseal.KindRoots: "roots"}
+	ofKind := map[tripseal.Kind]string{tripseal.KindForm: "form", tripseal.KindURL: "url", tripseal.KindSampling: "sampling", tripseal.KindRoots: "roots"}
 	questions := make(mcp.InputRequestMap)
 	for key, kind := range result.Questions {
 		questions[key] = questionOf[ofKind[kind]]()

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 func protecting(t testing.TB, options *gosdk.Options) mcp.Middleware {

@@ -5,16 +5,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
 
 // keep returns the answers that a handler may see. It drops an answer if screenAnswer
 // returns nil for it, or if accepts(key, kind) is false for its key and kind. If all
 // answers stay as they are, keep returns the map that it got, not a copy.
-func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
+func keep(answers mcp.InputResponseMap, accepts func(key string, kind tripseal.Kind) bool) mcp.InputResponseMap {
 	if len(answers) > 0 && allFit(answers, accepts) {
 		return answers
 	}
@@ -31,7 +31,7 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 }
 
 // allFit reports whether a handler may see all answers unchanged.
-func allFit(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) bool {
+func allFit(answers mcp.InputResponseMap, accepts func(key string, kind tripseal.Kind) bool) bool {
 	for key, answer := range answers {
 		if answer == nil || screenAnswer(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {
 			return false

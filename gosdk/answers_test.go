@@ -13,8 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 func sampleQuestion() *mcp.CreateMessageParams {
@@ -224,7 +224,7 @@ func FuzzNaiveHandlers(f *testing.F) {
 	b := &book{}
 	server := newServer()
 	naive(server)
-	gosdk.Protect(server, boundary(f, b, func(c *mcpseal.Config) { c.TTL, c.MaxFlow = 24*time.Hour, mcpseal.NoLimit }), &gosdk.Options{Logger: b.logger()})
+	gosdk.Protect(server, boundary(f, b, func(c *tripseal.Config) { c.TTL, c.MaxFlow = 24*time.Hour, tripseal.NoLimit }), &gosdk.Options{Logger: b.logger()})
 	url := serve(f, server, nil)
 	tokens := make(map[string]string)
 	for kind := range questionOf {
@@ -320,9 +320,9 @@ func TestDroppedAnswersLeaveATrace(t *testing.T) {
 		b := &book{}
 		server := newServer()
 		addSteps(server, "steps", 1)
-		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
-			c.Observer = func(_ context.Context, e mcpseal.Event) {
-				if e.Op == mcpseal.OpDrop {
+		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) {
+			c.Observer = func(_ context.Context, e tripseal.Event) {
+				if e.Op == tripseal.OpDrop {
 					mu.Lock()
 					defer mu.Unlock()
 					dropped = append(dropped, e.Dropped)

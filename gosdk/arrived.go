@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // passingCall is a call on its way to the handler, together with its caller. One allocation
@@ -28,7 +28,7 @@ func (p *Protection) begin(call *passingCall, ctx context.Context, req mcp.Reque
 // handOver begins a round, and returns the request that the handler gets. If package elicit wrote
 // the state, handOver leaves the state and the answers out of that request: only elicit gets them,
 // with Call.Input.
-func (call *passingCall) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
+func (call *passingCall) handOver(round *tripseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
 	if !adapter.PinsWording(round) {
 		return withInput(req, state, answers)

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 const internal = `{"code":-32603,"message":"Internal error"}`
@@ -186,18 +186,18 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
 	}
 	for name, c := range map[string]struct {
-		config    func(*mcpseal.Config)
+		config    func(*tripseal.Config)
 		questions int
 		client    *mcp.ClientOptions
 		want      string
 		runs      int
 	}{
-		"nobody, one question":      {func(c *mcpseal.Config) { c.RequireUser = true }, 1, answering(), internal, 1},
-		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
-		"slow answer, ask again":    {func(c *mcpseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, mcpseal.AskAgainAlways }, 1, slow, invalidState, 1},
-		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},
-		"five questions in four":    {func(c *mcpseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
-		"five questions in five":    {func(c *mcpseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
+		"nobody, one question":      {func(c *tripseal.Config) { c.RequireUser = true }, 1, answering(), internal, 1},
+		"slow answer, one question": {func(c *tripseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
+		"slow answer, ask again":    {func(c *tripseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, tripseal.AskAgainAlways }, 1, slow, invalidState, 1},
+		"slow answer, the second":   {func(c *tripseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},
+		"five questions in four":    {func(c *tripseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
+		"five questions in five":    {func(c *tripseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

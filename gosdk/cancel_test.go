@@ -10,19 +10,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // singleUse returns a function that configures a boundary so that each token works only once.
-func singleUse(t *testing.T) func(*mcpseal.Config) {
+func singleUse(t *testing.T) func(*tripseal.Config) {
 	t.Helper()
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(c *mcpseal.Config) { c.Replay = store }
+	return func(c *tripseal.Config) { c.Replay = store }
 }
 
 // If an older client cancels its call while it is being asked, the log has neither an error nor

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
+	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
 
 const (

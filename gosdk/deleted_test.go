@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
 // A DELETE of a session cancels the calls of the session. The SDK waits for these calls before

@@ -8,13 +8,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // This service makes a server for each request, but prepares the protection once.
 func ExamplePrepare() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func deleteIf(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
 // One tool is written in two ways: for a server with the middleware, and as a tool that seals
 // its states itself.
 func ExampleProtection_Request() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -148,7 +148,7 @@ type orderKey struct {
 
 // The size of a page may change from page to page. The filter must stay the same.
 func ExampleAddPagedTool() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

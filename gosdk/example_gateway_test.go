@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // gatewayHeader is the header in which the gateway names the user that it has verified. The
@@ -50,8 +50,8 @@ func archive(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 
 // A gateway in front of the server has verified the user, and names the user in a header.
 func ExampleOptions_gateway() {
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "projects.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "projects.example.com", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // restart asks the user before it restarts a machine.
@@ -50,7 +50,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // This is the usual server: it has one URL for clients of all protocol revisions. The SDK
 // verifies access tokens, and the UserID of a token names the user.
 func ExampleHandler() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "machines.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "machines.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

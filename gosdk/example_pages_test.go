@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 type ticket struct {
@@ -48,7 +48,7 @@ func listTickets(_ context.Context, _ *mcp.CallToolRequest, in ticketArgs, after
 // A client walks through the pages of a tool. It can neither read a cursor nor use it for
 // another team.
 func ExampleAddPagedTool_walk() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "tickets.example.com", Logger: slog.New(slog.DiscardHandler)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "tickets.example.com", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // review is a prompt. Before it returns its text, it asks who reads the review, and stores its
@@ -40,7 +40,7 @@ func review(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResul
 // The client gets a token in place of the value that SetState wrote, and sends the token back
 // with the answer.
 func ExampleSetState() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "review.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "review.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

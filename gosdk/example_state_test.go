@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // draft is what the tool remembers while the user thinks about the question.
@@ -39,7 +39,7 @@ func publish(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult
 
 // A tool writes a Go value into the state when it asks, and reads the value in the next round.
 func ExampleState() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "blog.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "blog.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,15 +9,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/keys"
 )
 
 func ExampleProtect() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func ExampleOptions_python() {
 // digest of the access token. But FirstOf asks VerifiedUsers first: if the SDK's bearer middleware
 // has verified the access token of a request, the user gets the default name.
 func ExampleBearerUsers() {
-	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
+	key, err := tripseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func ExampleBearerUsers() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "release.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/tripseal/tripseal/adapter"
 )
 
 // PromptArguments returns the text from which the digest of a prompt's arguments is made.

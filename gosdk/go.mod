@@ -1,10 +1,10 @@
-module github.com/mcpseal/mcpseal/gosdk
+module github.com/tripseal/tripseal/gosdk
 
 go 1.25.0
 
 require (
 	github.com/google/jsonschema-go v0.4.3
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.7.0
 )
 
@@ -18,4 +18,4 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ..
+replace github.com/tripseal/tripseal => ..

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // firstStateless is the first revision of the protocol that has no sessions.
@@ -34,7 +34,7 @@ const (
 // Principal if you set [Options].Principal.
 //
 // The limits apply only to clients of older revisions, because only they have sessions.
-// [mcpseal.NoLimit] switches a limit off.
+// [tripseal.NoLimit] switches a limit off.
 type HandlerOptions struct {
 	// HTTP has options for the SDK's own handlers. HTTP.SessionTimeout is how long a session lives
 	// without a POST: 0 means 30 minutes, and a negative value means no limit. HTTP.Stateless is
@@ -135,7 +135,7 @@ type handler struct {
 }
 
 func (h *handler) logger() *slog.Logger {
-	return mcpseal.Logger(h.options.Logger)
+	return tripseal.Logger(h.options.Logger)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -265,7 +265,7 @@ func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.
 // user returns the name of whoever sent a request. If HandlerOptions.Principal fails, ok
 // is false and the log says why.
 func (h *handler) user(r *http.Request) (user string, ok bool) {
-	principal := mcpseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
+	principal := tripseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
 	user, err := principal.Identify(r.Context())
 	if err == nil {
 		return user, true

@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 const (
@@ -536,7 +536,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		{0, 31 * time.Minute, 0},
 		{time.Hour, 59 * time.Minute, 1},
 		{time.Hour, 61 * time.Minute, 0},
-		{mcpseal.NoLimit, 1000 * time.Hour, 1},
+		{tripseal.NoLimit, 1000 * time.Hour, 1},
 	} {
 		t.Run(fmt.Sprint(test.timeout, " after ", test.idle), func(t *testing.T) {
 			gosdk.Bubble(t, func(t *testing.T) {
@@ -580,7 +580,7 @@ func TestNewerRevisionsNeedNoSession(t *testing.T) {
 }
 
 func TestNoLimitSwitchesALimitOff(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: mcpseal.NoLimit, MaxSessionsPerUser: mcpseal.NoLimit})
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: tripseal.NoLimit, MaxSessionsPerUser: tripseal.NoLimit})
 	for range 150 {
 		s.begin(t, "alice")
 		s.begin(t, "")

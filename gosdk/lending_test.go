@@ -10,18 +10,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // lendingServer returns a replica with everything that hands out tokens or cursors: paged tools,
 // tools that ask, and lists of several pages. Every caller is the same user, whose name is the
 // parameter user.
-func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user string) *mcp.Server {
+func lendingServer(t *testing.T, b *book, ring *tripseal.Ring, audience, user string) *mcp.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
-	protected := gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Audience = ring, audience }), &gosdk.Options{
+	protected := gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Audience = ring, audience }), &gosdk.Options{
 		Logger: b.logger(), Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
 	})
 	endless := func(_ context.Context, _ *mcp.CallToolRequest, in listArgs, after *key) ([]row, *key, error) {
@@ -131,7 +131,7 @@ var places = map[string]place{
 // another service with the same keys.
 func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 	var b book
-	ring := mcpseal.Ephemeral()
+	ring := tripseal.Ephemeral()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 

@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // maxCachedMs is a year in milliseconds. The ttlMs of a page extends the life of the
@@ -38,7 +38,7 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 		return p.withoutInput(ctx, method, result, err)
 	}
 	by := p.callerOf(req)
-	page, err := p.lists.Open(ctx, mcpseal.Request{Method: method, Principal: p.principalOf(&by)}, token)
+	page, err := p.lists.Open(ctx, tripseal.Request{Method: method, Principal: p.principalOf(&by)}, token)
 	if err != nil {
 		return nil, cursorError(err)
 	}

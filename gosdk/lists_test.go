@@ -13,9 +13,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 const (
@@ -182,10 +182,10 @@ func TestAListIsBoundToItsUserUnlessACacheServesIt(t *testing.T) {
 }
 
 func TestListsAreForOneServiceAndCanStayPlain(t *testing.T) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	lists := func(audience string, options *gosdk.Options) *mcp.ClientSession {
 		server := listServer(150, "public", 0)
-		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys, c.Audience = keys, audience }), options)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys, c.Audience = keys, audience }), options)
 		return connect(t, server, nil, revision2026)
 	}
 	first, err := lists("a", nil).ListTools(t.Context(), nil)
@@ -216,9 +216,9 @@ func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &book{}
-	foreign := func(also ...mcpseal.Accepted) *mcpseal.Boundary {
-		return boundary(t, b, func(c *mcpseal.Config) {
-			c.Keys, c.Format, c.AlsoOpen, c.Waive = nil, format, also, mcpseal.ClaimQuestions|mcpseal.ClaimFlow|mcpseal.ClaimUser
+	foreign := func(also ...tripseal.Accepted) *tripseal.Boundary {
+		return boundary(t, b, func(c *tripseal.Config) {
+			c.Keys, c.Format, c.AlsoOpen, c.Waive = nil, format, also, tripseal.ClaimQuestions|tripseal.ClaimFlow|tripseal.ClaimUser
 		})
 	}
 	server := listServer(150, "public", 0)
@@ -230,7 +230,7 @@ func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 		t.Errorf("the log: %s", b)
 	}
 	server = listServer(150, "public", 0)
-	gosdk.Protect(server, foreign(mcpseal.Accepted{Format: mcpseal.NativeFormat(mcpseal.Ephemeral())}), nil)
+	gosdk.Protect(server, foreign(tripseal.Accepted{Format: tripseal.NativeFormat(tripseal.Ephemeral())}), nil)
 	if page, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil); err != nil || !strings.HasPrefix(page.NextCursor, "mc1.") {
 		t.Errorf("%v, %v", page, err)
 	}
@@ -240,13 +240,13 @@ func TestAListCursorOutlivesThePagesCache(t *testing.T) {
 	// The page may be cached for a day, and a cursor lives for an hour. So this cursor must live
 	// for 25 hours.
 	server := listServer(150, "public", int((24 * time.Hour).Milliseconds()))
-	keys := mcpseal.Ephemeral()
-	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
+	keys := tripseal.Ephemeral()
+	gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys = keys }), nil)
 	page, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := mcpseal.RingCodec(keys, mcpseal.PurposeCursor).Open(t.Context(), nil, strings.TrimPrefix(page.NextCursor, "mc1."))
+	payload, err := tripseal.RingCodec(keys, tripseal.PurposeCursor).Open(t.Context(), nil, strings.TrimPrefix(page.NextCursor, "mc1."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestAListThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 func TestAListDemandsAUserWhereOneIsRequired(t *testing.T) {
 	for scope, want := range map[string]bool{"private": false, "public": true} {
 		server := listServer(150, scope, 1000)
-		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequireUser = true }), nil)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.RequireUser = true }), nil)
 		_, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", scope, err)

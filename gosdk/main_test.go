@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
 // book collects what is logged.
@@ -38,13 +38,13 @@ func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, ni
 
 // boundary returns a boundary that logs to b. If the function change is not nil, it is called to
 // change the Config first.
-func boundary(t testing.TB, b *book, change func(*mcpseal.Config)) *mcpseal.Boundary {
+func boundary(t testing.TB, b *book, change func(*tripseal.Config)) *tripseal.Boundary {
 	t.Helper()
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: b.logger()}
 	if change != nil {
 		change(&config)
 	}
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

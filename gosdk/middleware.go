@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // receive is the receiving middleware. It passes states, questions and answers to the boundary, and
@@ -20,10 +20,10 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		returned := false
 		defer func() {
 			if !returned {
-				p.logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", mcpseal.PlainText(method))
+				p.logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", tripseal.PlainText(method))
 			}
 		}()
-		panicked := mcpseal.Guard(func() error {
+		panicked := tripseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
 				_ = err.Error() // if Error panics, on a typed nil for example, Guard recovers; the SDK would not recover
 			}
@@ -31,7 +31,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		})
 		returned = true
 		if panicked != nil {
-			p.logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
+			p.logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", tripseal.PlainText(method),
 				"cause", panicked.Error(), "stack", stackOf(panicked))
 			return nil, internalError()
 		}
@@ -42,7 +42,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // stackOf returns the stack of the panic that err reports, or "" if err reports no
 // panic.
 func stackOf(err error) string {
-	part := new(mcpseal.PartError)
+	part := new(tripseal.PartError)
 	errors.As(err, &part)
 	return part.Stack()
 }
@@ -90,7 +90,7 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 // openCall holds a call and its round together, so that both take one allocation.
 type openCall struct {
 	passingCall
-	round mcpseal.Round
+	round tripseal.Round
 }
 
 // serveCall opens the call's token, runs the handler, and seals the state and the
@@ -125,10 +125,10 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 
 // input returns the state and the answers that the handler may see. In a first round
 // nothing was asked, so answers are dropped, except for tools in Options.Unsolicited.
-func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
+func (p *Protection) input(ctx context.Context, round *tripseal.Round, c call) (state string, answers mcp.InputResponseMap) {
 	accepts := round.Accepts
 	if c.token == "" && c.method == methodTool && p.unsolicited[c.target] {
-		accepts = func(string, mcpseal.Kind) bool { return true }
+		accepts = func(string, tripseal.Kind) bool { return true }
 	}
 	state, _ = round.State()
 	answers = keep(c.answers, accepts)
@@ -139,7 +139,7 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 // run calls the handler. It returns the result, and the questions and state in the
 // result. It refuses a result that cannot be read, because such a result could carry a
 // state that is not sealed.
-func (p *Protection) run(ctx *passingCall, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protection) run(ctx *passingCall, round *tripseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if misused := p.checkWithin(ctx, c, result, err); misused != nil {
 		return nil, asking{}, &ownError{misused}
@@ -202,13 +202,13 @@ func isPending(ctx *passingCall, failure error) bool {
 
 // sealResult returns a copy of a result with questions. The copy has a token in place
 // of the state.
-func (p *Protection) sealResult(asked *passingCall, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+func (p *Protection) sealResult(asked *passingCall, req mcp.Request, c call, round *tripseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from inner middleware")
 	}
-	var room [4]mcpseal.Question // more than four questions take an allocation
+	var room [4]tripseal.Question // more than four questions take an allocation
 	questions, err := p.pinQuestions(&asked.Call, c, a, room[:0])
 	if err != nil {
 		return nil, err
@@ -228,20 +228,20 @@ func (p *Protection) sealResult(asked *passingCall, req mcp.Request, c call, rou
 	return withState(withoutCaching(result), token), nil
 }
 
-func (p *Protection) open(of *passingCall, c call, token string) (mcpseal.Round, error) {
-	round, err := p.boundary.Open(of, mcpseal.Request{
+func (p *Protection) open(of *passingCall, c call, token string) (tripseal.Round, error) {
+	round, err := p.boundary.Open(of, tripseal.Request{
 		Method:    c.method,
 		Target:    c.target,
 		Arguments: c.arguments,
 		Principal: p.caller,
 	}, token)
 	if err != nil {
-		return mcpseal.Round{}, wireError(err)
+		return tripseal.Round{}, wireError(err)
 	}
 	return round, nil
 }
 
-func (p *Protection) seal(of *passingCall, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+func (p *Protection) seal(of *passingCall, round *tripseal.Round, text string, questions []tripseal.Question) (string, error) {
 	p.warnUsers(of, &of.caller)
 	var state *string
 	if text != "" {
@@ -263,9 +263,9 @@ func (p *Protection) refuse(ctx context.Context, method, reason string) error {
 
 // wireError returns the error that the client gets for an error of the boundary.
 func wireError(err error) error {
-	wire := mcpseal.Wire(err)
+	wire := tripseal.Wire(err)
 	seen := &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
-	if errors.Is(err, mcpseal.ErrRejected) {
+	if errors.Is(err, tripseal.ErrRejected) {
 		return &rejectedError{seen}
 	}
 	return seen

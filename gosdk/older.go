@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // isOlder reports whether the client's protocol revision has no multi round-trip
@@ -53,7 +53,7 @@ type olderCall struct {
 	c   call
 
 	mu    sync.Mutex // a handler may ask questions from several goroutines, even after it has returned
-	round mcpseal.Round
+	round tripseal.Round
 	sdk   *sdkRound // the SDK's round in this run of the handler; nil before the first question of the run
 	asked bool      // true if the client was asked something, or the call came with a token
 	over  bool      // true after the call has ended
@@ -113,7 +113,7 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 }
 
 // enter begins a run of the handler, and returns its round.
-func (o *olderCall) enter() *mcpseal.Round {
+func (o *olderCall) enter() *tripseal.Round {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	entered := o.round // a copy, because an earlier run that was abandoned may still read its own round
@@ -205,7 +205,7 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 // the round's token and the expiry time of the token. It also ends the SDK's round: if a
 // question of that round has no answer yet, the question belongs to no round from then
 // on.
-func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
+func (o *olderCall) sealRound(state string, questions []tripseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = true
@@ -217,7 +217,7 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 }
 
 // reopen opens a token that this call sealed. A rejected token is an error even if
-// mcpseal.Config.AskAgain is set, because the client has answered already. If the call
+// tripseal.Config.AskAgain is set, because the client has answered already. If the call
 // was cancelled, reopen does not open the token, so that no rejection is reported.
 func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
@@ -225,7 +225,7 @@ func (o *olderCall) reopen(token string) error {
 	}
 	round, err := o.p.open(&o.passingCall, o.c, token)
 	if err == nil && round.First() {
-		err = wireError(mcpseal.ErrRejected)
+		err = wireError(tripseal.ErrRejected)
 	}
 	if err == nil {
 		o.round = round

@@ -12,10 +12,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // silent returns the options of a client that answers the first n questions, and none after
@@ -73,7 +73,7 @@ func TestAQuestionThatAHandlerAsksItselfHasADeadlineToo(t *testing.T) {
 			}
 			return &mcp.CallToolResult{}, nil
 		})
-		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.TTL = time.Minute }), nil)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.TTL = time.Minute }), nil)
 		session := connectFor(t, server, silent(1), revision2025, time.Hour)
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"}); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
 		}
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form(fmt.Sprint("q", done))}, RequestState: strings.Repeat("x", done+1)}, nil
 	})
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Replay = store }), nil)
+	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Replay = store }), nil)
 	options := answering()
 	options.ElicitationHandler = func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		switch req.Params.Message {
@@ -245,7 +245,7 @@ func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
 						}
 						return &mcp.CallToolResult{RequestState: "s", InputRequests: mcp.InputRequestMap{"form": form("?"), "url": questionOf["url"]()}}, nil
 					})
-					gosdk.Protect(server, boundary(t, &book{}, func(config *mcpseal.Config) { config.TTL, config.URLTTL = c.ttl, c.urlTTL }), nil)
+					gosdk.Protect(server, boundary(t, &book{}, func(config *tripseal.Config) { config.TTL, config.URLTTL = c.ttl, c.urlTTL }), nil)
 					options := answering()
 					options.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
 					options.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -313,8 +313,8 @@ func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 		return &mcp.CallToolResult{}, back.Ping(ctx, nil)
 	})
 	var sealed atomic.Int32
-	gosdk.Protect(outer, boundary(t, &book{}, func(c *mcpseal.Config) {
-		c.Observer = func(context.Context, mcpseal.Event) { sealed.Add(1) }
+	gosdk.Protect(outer, boundary(t, &book{}, func(c *tripseal.Config) {
+		c.Observer = func(context.Context, tripseal.Event) { sealed.Add(1) }
 	}), nil)
 	if _, err := callTool(t, connect(t, outer, answering(), revision2025), &mcp.CallToolParams{Name: "outer"}); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestAQuestionOutsideACallEndsToo(t *testing.T) {
 					return &mcp.CompleteResult{}, err
 				},
 			})
-			gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.TTL = time.Minute }), nil)
+			gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.TTL = time.Minute }), nil)
 			session := connectFor(t, server, silent(0), revision2025, time.Hour)
 			start := time.Now()
 			_, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "p"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "b"}})

@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // If Options.Principal returns "", nothing is sealed unless AllowAnonymous is set. All callers may
@@ -160,7 +160,7 @@ func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
 func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	b := &book{}
 	server := listServer(250, "", 0) // the tools n0000 to n0249, on three pages
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
+	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) {
 		c.Replay, c.ReplayTools = failingStore{fail: func() error { return nil }}, []string{"n0249", "delpoy"}
 	}), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001", "gone"}})
 	said := func() int { return strings.Count(b.String(), "names a tool that this user cannot call") }
@@ -189,10 +189,10 @@ func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 // A replica that has served only the last page of the list does not warn of a tool that is
 // missing there: the tool may be on an earlier page.
 func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	replica := func(b *book) *mcp.ClientSession {
 		server := listServer(150, "", 0)
-		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys = keys }), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001"}})
+		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys = keys }), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001"}})
 		return connect(t, server, nil, revision2026)
 	}
 	b := &book{}
@@ -212,7 +212,7 @@ func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 // Protect.
 func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	server := newServer()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	callTool(t, session, &mcp.CallToolParams{Name: "tool", RequestState: "ms1.x"})
 	session.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: "mc1.x"})
 	session.Close()
-	for _, want := range []string{"level=ERROR msg=\"gosdk: a handler panicked\"", "level=WARN msg=\"mcpseal: token rejected\"", "level=WARN msg=\"mcpseal: cursor rejected\""} {
+	for _, want := range []string{"level=ERROR msg=\"gosdk: a handler panicked\"", "level=WARN msg=\"tripseal: token rejected\"", "level=WARN msg=\"tripseal: cursor rejected\""} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s is not in the log: %s", want, fmt.Sprint(log.String()))
 		}

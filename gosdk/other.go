@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // serveOther serves the methods for which nothing is sealed: all methods except
@@ -19,7 +19,7 @@ import (
 // with a state, questions or answers.
 func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
-		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
+		return nil, p.refuse(ctx, tripseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
 	}
 	if method == methodListen && isOlder(req) {
 		// The method is refused: no older revision has it, and some releases of the SDK
@@ -34,7 +34,7 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 // a state or questions.
 func (p *Protection) withoutInput(ctx context.Context, method string, result mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && carriesInput(result) {
-		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nothing seals them for this method, "+
+		return nil, p.refuse(ctx, tripseal.PlainText(method), "a result with a state or questions was refused: nothing seals them for this method, "+
 			"ask from a tool, a prompt or a resource")
 	}
 	return result, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // These are params and results of custom methods, as an author might define them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // A handler overwrites its arguments. It also starts goroutines, which still ask questions on its

@@ -11,10 +11,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/exactjson"
-	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/exactjson"
+	"github.com/tripseal/tripseal/gosdk/internal/exactargs"
 )
 
 // PageHandler returns the items of one page, and the position where this page ends, or
@@ -177,9 +177,9 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, err
 	}
 	if len(boundText) > t.p.policy.MaxArguments { // this text may be longer than the arguments, because of defaults and escapes
-		return nil, t.refuse(ctx, "the arguments with their defaults are longer than mcpseal.Config.MaxArguments")
+		return nil, t.refuse(ctx, "the arguments with their defaults are longer than tripseal.Config.MaxArguments")
 	}
-	text, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
+	text, err := adapter.ServePage(ctx, t.p.options.Cursors, tripseal.Request{
 		Method: methodTool, Target: t.name, Arguments: boundText,
 		Principal: t.p.callerIn(ctx, req),
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })

@@ -17,9 +17,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 const invalidParams = `{"code":-32602,"message":"Invalid params"}`
@@ -597,7 +597,7 @@ func TestACursorIsBoundToTheValueNotToItsSpelling(t *testing.T) {
 }
 
 func TestACursorDiesWithTheDefaultThatItWasIssuedUnder(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "test"})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -934,7 +934,7 @@ func TestAnUnexportedEmbeddedPointerIsRefusedNotFilled(t *testing.T) {
 
 func TestArgumentsThatTheirDefaultsOrEscapesMakeTooLongNeverReachTheHandler(t *testing.T) {
 	server := newServer()
-	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = 100 }), nil)
+	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.MaxArguments = 100 }), nil)
 	taken := new(taker[map[string]any])
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: properties(`"d":{"default":"0123456789"}`)}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
 		taken.calls++
@@ -953,7 +953,7 @@ func TestArgumentsThatTheirDefaultsOrEscapesMakeTooLongNeverReachTheHandler(t *t
 
 func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
 	server := newServer()
-	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = 50 }), nil)
+	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.MaxArguments = 50 }), nil)
 	ran := 0
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list"}, func(context.Context, *mcp.CallToolRequest, struct {
 		Text string `json:"text"`

@@ -8,9 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // limited returns a taker for a paged tool with the given options, which limit its arguments.
@@ -80,13 +80,13 @@ func TestAnUnboundArgumentCountsOnEveryPage(t *testing.T) {
 
 // The cursor does not count towards the limit of the arguments, however long it is.
 func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxPosition: 32 << 10})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", MaxPosition: 32 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for most, length := range map[int]int{0: 65_000, 1024: 1000} {
 		server := newServer()
-		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = most }), &gosdk.Options{Cursors: cursors})
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.MaxArguments = most }), &gosdk.Options{Cursors: cursors})
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct {
 			Prefix string `json:"prefix"`
 		}, after *string) ([]row, *string, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // refusal returns the message with which AddPagedTool refuses a schema for the type In, or "" if
@@ -556,7 +556,7 @@ func TestResultsFitTheOutputSchemaThatIsListed(t *testing.T) {
 func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
 	limit := func(policy int, options *gosdk.PageOptions, length int) error {
 		server := newServer()
-		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = policy }), nil)
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.MaxArguments = policy }), nil)
 		k := new(taker[map[string]any])
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: object}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
 			k.calls++

@@ -12,9 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 type listArgs struct {
@@ -230,12 +230,12 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 // the boundary's policy.
 func TestOtherIssuersKeepToRequireUser(t *testing.T) {
 	for user, want := range map[string]bool{"alice": true, "": false} {
-		issuer, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com", Logger: slog.New(slog.DiscardHandler)})
+		issuer, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "rows.example.com", Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		server := newServer()
-		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequireUser = true }), &gosdk.Options{
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.RequireUser = true }), &gosdk.Options{
 			Cursors: issuer, AllowAnonymous: true,
 			Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
 		})
@@ -302,7 +302,7 @@ func TestMembersThatWouldBecomeOneAreRefused(t *testing.T) {
 }
 
 func TestAnExpiredCursorSaysStartOver(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "test", TTL: time.Second})
+	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "test", TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

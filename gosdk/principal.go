@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // principal returns the name of the caller, or "" if the caller has no name. It returns
@@ -73,13 +73,13 @@ func (c *caller) tokenUser(ctx context.Context) (string, error) {
 // These texts are logged as the cause when the reason of a rejection is
 // principal_failed.
 const (
-	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
-	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
-	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: make it name the same users as Options.Principal")
-	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: make both return the same name for a user")
-	errOpener    = mcpseal.PlainError("the access token belongs to the user who opened the connection, and another user may have sent this request: set Options.Principal")
-	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
-	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set a string, or set Options.Principal")
+	errNoName    = tripseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
+	errNobody    = tripseal.PlainError("nobody is calling, and tripseal.Config.RequireUser is set")
+	errNobodys   = tripseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: make it name the same users as Options.Principal")
+	errOtherName = tripseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: make both return the same name for a user")
+	errOpener    = tripseal.PlainError("the access token belongs to the user who opened the connection, and another user may have sent this request: set Options.Principal")
+	errNoUserID  = tripseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
+	errNoString  = tripseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set a string, or set Options.Principal")
 )
 
 // TokenUser returns the name of an access token's user: the user id with the
@@ -184,7 +184,7 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 
 // principalOf returns a function for a boundary or an issuer of cursors. That function
 // returns the name of this caller.
-func (p *Protection) principalOf(c *caller) mcpseal.Principal {
+func (p *Protection) principalOf(c *caller) tripseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
@@ -199,7 +199,7 @@ func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 // callerIn returns a function that names the sender of a call. The context is that of the call's
 // handler. The returned function fails if the call did not come through the middleware of this
 // Protection, or if the request is on another session than the call.
-func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
+func (p *Protection) callerIn(ctx context.Context, req mcp.Request) tripseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {
 		return func(context.Context) (string, error) { return "", errNotPassed }
@@ -209,4 +209,4 @@ func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Prin
 	return p.principalOf(c)
 }
 
-const errNotPassed = mcpseal.PlainError("the call has not come through its server's own middleware, or inner middleware replaced its context or session")
+const errNotPassed = tripseal.PlainError("the call has not come through its server's own middleware, or inner middleware replaced its context or session")

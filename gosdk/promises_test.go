@@ -21,10 +21,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/gosdktest"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
 const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
@@ -111,12 +111,12 @@ func TestTwoUsersCannotUseEachOthersState(t *testing.T) {
 }
 
 func TestTwoServicesThatShareAKeyCannotUseEachOthersState(t *testing.T) {
-	b, keys := &book{}, mcpseal.Ephemeral()
+	b, keys := &book{}, tripseal.Ephemeral()
 	var urls []string
 	for _, audience := range []string{"a", "b"} {
 		server := newServer()
 		addSteps(server, "steps", 1)
-		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Audience = keys, audience }), nil)
+		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Audience = keys, audience }), nil)
 		urls = append(urls, serve(t, server, byName))
 	}
 	asked, err := callTool(t, dial(t, urls[0], "alice", raw(), revision2026), &mcp.CallToolParams{Name: "steps"})
@@ -184,7 +184,7 @@ func TestAPrincipalFunctionReplacesTheToken(t *testing.T) {
 	b := &book{}
 	server := newServer()
 	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.RequireUser = true }), &gosdk.Options{
+	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.RequireUser = true }), &gosdk.Options{
 		Logger:    b.logger(),
 		Principal: func(context.Context, mcp.Request) (string, error) { return user.Load().(string), nil },
 	})
@@ -211,12 +211,12 @@ func TestAPrincipalFunctionReplacesTheToken(t *testing.T) {
 
 type failingStore struct{ fail func() error }
 
-func (s failingStore) Spend(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
+func (s failingStore) Spend(context.Context, tripseal.Use) (bool, error) { return true, s.fail() }
 
 // brokenCodec works until c.broken is true. After that, Seal and Open fail: they panic if c.panics
 // is true, and return c.err otherwise.
 type brokenCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	broken *atomic.Bool
 	err    error
 	panics bool
@@ -247,11 +247,11 @@ func (c brokenCodec) Open(ctx context.Context, dst []byte, text string) ([]byte,
 }
 
 type failingKeys struct {
-	ring   *mcpseal.Ring
+	ring   *tripseal.Ring
 	broken atomic.Bool
 }
 
-func (k *failingKeys) Ring() *mcpseal.Ring {
+func (k *failingKeys) Ring() *tripseal.Ring {
 	if k.broken.Load() {
 		panic("hush: the keys")
 	}
@@ -289,7 +289,7 @@ func TestFailingPartsNeverReachTheClient(t *testing.T) {
 			}
 			stored := newServer()
 			addSteps(stored, "steps", 1)
-			gosdk.Protect(stored, boundary(t, b, func(c *mcpseal.Config) { c.Replay = failingStore{fail} }), nil)
+			gosdk.Protect(stored, boundary(t, b, func(c *tripseal.Config) { c.Replay = failingStore{fail} }), nil)
 			session = connect(t, stored, raw(), revision2026)
 			if asked, err = callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
 				t.Fatal(err)
@@ -304,11 +304,11 @@ func TestFailingPartsNeverReachTheClient(t *testing.T) {
 		})
 	}
 	for _, codec := range []brokenCodec{{err: errors.New("hush")}, {panics: true}} {
-		b, working := &book{}, mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState)
+		b, working := &book{}, tripseal.RingCodec(tripseal.Ephemeral(), tripseal.PurposeState)
 		codec.Codec, codec.broken = working, new(atomic.Bool)
 		server := newServer()
 		addSteps(server, "steps", 1)
-		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Format = nil, mcpseal.RecordFormat("own1.", codec) }), nil)
+		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Format = nil, tripseal.RecordFormat("own1.", codec) }), nil)
 		session := connect(t, server, raw(), revision2026)
 		asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
 		if err != nil {
@@ -325,10 +325,10 @@ func TestFailingPartsNeverReachTheClient(t *testing.T) {
 			t.Errorf("the log repeats it: %s", b)
 		}
 	}
-	keys := &failingKeys{ring: mcpseal.Ephemeral()}
+	keys := &failingKeys{ring: tripseal.Ephemeral()}
 	server := newServer()
 	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
+	gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys = keys }), nil)
 	session := connect(t, server, raw(), revision2026)
 	keys.broken.Store(true)
 	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
@@ -407,13 +407,13 @@ func TestAnswersOfAnotherKindOrKeyAreDropped(t *testing.T) {
 }
 
 func TestThreeReplicasBehindARoundRobin(t *testing.T) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	var replicas []http.Handler
 	var tools []*steps
 	for range 3 {
 		server := newServer()
 		tools = append(tools, addSteps(server, "steps", 3))
-		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys = keys }), nil)
 		replicas = append(replicas, auth.RequireBearerToken(byName, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)))
 	}
 	var next, calls atomic.Int32
@@ -538,7 +538,7 @@ func TestOlderClientsEndAtTheRoundLimit(t *testing.T) {
 	b := &book{}
 	server := newServer()
 	tool := addSteps(server, "endless", 1000)
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.MaxRounds = 6 }), nil)
+	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.MaxRounds = 6 }), nil)
 	if _, err := callTool(t, connect(t, server, answering(), revision2025), &mcp.CallToolParams{Name: "endless"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
 		t.Errorf("%s", wire(err))
 	}

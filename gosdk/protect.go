@@ -9,10 +9,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // Options changes what [Protect] does. The zero value is the safe choice. Set Principal
@@ -82,11 +82,11 @@ const StartOver = adapter.StartOver
 // Protection is a boundary with options, prepared once for any number of servers. Make a
 // Protection with [Prepare].
 type Protection struct {
-	boundary *mcpseal.Boundary
-	policy   mcpseal.Config // the config of the boundary
+	boundary *tripseal.Boundary
+	policy   tripseal.Config // the config of the boundary
 	options  Options
-	caller   mcpseal.Principal // returns the user of the call that a context belongs to
-	lists    cursor.Issuer     // nil if list cursors are not sealed
+	caller   tripseal.Principal // returns the user of the call that a context belongs to
+	lists    cursor.Issuer      // nil if list cursors are not sealed
 
 	receiving, sending mcp.Middleware
 
@@ -101,7 +101,7 @@ type Protection struct {
 // place of [Protect] if a program has several servers, or makes a server for each
 // request. Then the common work is done once, and each one-time warning is logged once
 // for all servers.
-func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
+func Prepare(boundary *tripseal.Boundary, options *Options) *Protection {
 	p := newProtection(boundary, options)
 	p.paired.Store(true) // Install adds the receiving and the sending middleware together
 	return p
@@ -123,7 +123,7 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 
 // Boundary returns the boundary that was passed to [Prepare]. Use it to open and seal in
 // a handler.
-func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
+func (p *Protection) Boundary() *tripseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
 // one, so a function that takes a Protected can only be called for a protected server.
@@ -139,7 +139,7 @@ func (p *Protected) Server() *mcp.Server { return p.server }
 
 // Boundary returns the boundary that protects the server. Use it to read the settings of
 // the boundary.
-func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
+func (p *Protected) Boundary() *tripseal.Boundary { return p.protection.boundary }
 
 // installed has the servers that Install has protected.
 var installed adapter.Table[mcp.Server, struct{}]
@@ -152,7 +152,7 @@ var installed adapter.Table[mcp.Server, struct{}]
 // change them: nothing compares what the client shows with what was sealed, so the answer to a
 // reworded question would count as an answer to the original one. For the same reason, middleware
 // on the sending side must not change questions that go to older clients.
-func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
+func Protect(server *mcp.Server, boundary *tripseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(server)
 }
 
@@ -160,14 +160,14 @@ func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *
 // for a server that decides itself in which order its middleware runs. Install both on
 // the same server. A server with only the sending middleware is not protected: it
 // refuses to ask older clients, but newer clients get its states in plaintext.
-func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
+func Middleware(boundary *tripseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtection(boundary, options)
 	return p.receiving, p.sending
 }
 
-func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
+func newProtection(boundary *tripseal.Boundary, options *Options) *Protection {
 	if boundary == nil {
-		panic("gosdk: the boundary is nil; check the error of mcpseal.New")
+		panic("gosdk: the boundary is nil; check the error of tripseal.New")
 	}
 	p := &Protection{boundary: boundary, policy: boundary.Config(), unsolicited: make(map[string]bool)}
 	if options != nil {
@@ -184,14 +184,14 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 		p.lists = adapter.ListCursors(boundary)
 		if p.lists == nil {
 			p.logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
-				"add mcpseal.NativeFormat to Config.AlsoOpen")
+				"add tripseal.NativeFormat to Config.AlsoOpen")
 		}
 	}
 	if p.options.RejectedText != "" {
 		p.logger().Info("gosdk: rejected tokens of tools are answered with a result in place of the protocol's error, " +
 			"so the official scenario input-required-result-tampered-state fails")
 	}
-	p.unlisted.Expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
+	p.unlisted.Expect("tripseal.Config.ReplayTools", p.policy.ReplayTools)
 	p.unlisted.Expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
@@ -201,7 +201,7 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 }
 
 // logger returns the logger for the server's author and operator.
-func (p *Protection) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
+func (p *Protection) logger() *slog.Logger { return tripseal.Logger(p.options.Logger) }
 
 func init() {
 	passage.LoggerOf = func(protection any) *slog.Logger { return protection.(*Protection).logger() }

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 func TestAFlowOfThreeQuestionsCompletes(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAnswersWithoutAStateAreDropped(t *testing.T) {
 func TestAskAgainLetsNoAnswerOfAnOlderClientThrough(t *testing.T) {
 	server := newServer()
 	tool := addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.AskAgain = mcpseal.AskAgainAlways }), nil)
+	gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.AskAgain = tripseal.AskAgainAlways }), nil)
 	session := connect(t, server, answering(), revision2025)
 	answers := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "forged"}}}
 	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: answers})
@@ -114,7 +114,7 @@ func TestAskAgainLetsNoAnswerOfAnOlderClientThrough(t *testing.T) {
 func TestAskAgainRunsTheHandlerAsOnAFirstRound(t *testing.T) {
 	server := newServer()
 	tool := addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.AskAgain = mcpseal.AskAgainAlways }), &gosdk.Options{Unsolicited: []string{"steps"}})
+	gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.AskAgain = tripseal.AskAgainAlways }), &gosdk.Options{Unsolicited: []string{"steps"}})
 	session := connect(t, server, raw(), revision2026)
 	answers := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "forged"}}}
 	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: answers})

@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
 
 // pinQuestions returns the questions in the form that the boundary seals. A question of
@@ -21,7 +21,7 @@ import (
 // for that wording only. The question is refused if inner middleware changed the
 // wording. The questions are appended to the buffer, which is an empty slice: if its
 // capacity suffices, they need no allocation.
-func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffer []mcpseal.Question) ([]mcpseal.Question, error) {
+func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffer []tripseal.Question) ([]tripseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
 		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must not change the questions and the state of elicit, "+
@@ -48,7 +48,7 @@ func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffe
 		} else if err := p.checkWritable(ctx, c.method, request); err != nil {
 			return nil, err
 		}
-		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
+		questions = append(questions, tripseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
 }

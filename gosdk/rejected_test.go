@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // If RejectedText is set, a rejected token gets a result that the model reads. The text is the
@@ -47,7 +47,7 @@ func TestARejectionCanBeAResultThatTheModelReads(t *testing.T) {
 		if len(tool.log()) != ran {
 			t.Errorf("%s: the handler ran", version)
 		}
-		if n := strings.Count(b.String(), "mcpseal: token rejected"); n != 4 {
+		if n := strings.Count(b.String(), "tripseal: token rejected"); n != 4 {
 			t.Errorf("%s: the log has %d rejections", version, n)
 		}
 	}
@@ -58,7 +58,7 @@ func TestARejectionCanBeAResultThatTheModelReads(t *testing.T) {
 func TestOnlyTheRejectionsOfToolsAreResults(t *testing.T) {
 	b := &book{}
 	server := newServer()
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.MaxState = 10 }), &gosdk.Options{Logger: b.logger(), RejectedText: "again, please"})
+	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.MaxState = 10 }), &gosdk.Options{Logger: b.logger(), RejectedText: "again, please"})
 	server.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { panic("ran") })
 	server.AddTool(&mcp.Tool{Name: "large", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "more than ten bytes"}, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // newerMeta is what a client of revision 2026-07-28 sends with every request.
@@ -29,10 +29,10 @@ func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, keys := &book{}, mcpseal.Ephemeral()
+	b, keys := &book{}, tripseal.Ephemeral()
 	replica := func(ttl time.Duration) http.Handler {
 		server := newServer()
-		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Replay, c.TTL = keys, store, ttl }), &gosdk.Options{Logger: b.logger()})
+		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Replay, c.TTL = keys, store, ttl }), &gosdk.Options{Logger: b.logger()})
 		addSteps(server, "steps", 2)
 		addSteps(server, "other", 2)
 		verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {

@@ -6,38 +6,38 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // The functions below are for handlers that seal their own states, on a server without [Protect].
 // The advantage is that such a handler cannot use a state that was not checked: it gets only the
 // token, and must open it. The price is that each handler that asks questions must call three more
-// functions. On such a server, mcpseal does not send questions to older clients. The SDK sends
+// functions. On such a server, tripseal does not send questions to older clients. The SDK sends
 // them, but it asks only one round of questions in a client's call.
 //
 // Another replica may serve the same tool with package elicit. In that case, call
 // [adapter.PinsWording] after Open. If PinsWording returns true, package elicit wrote the
 // state: do not read this state, and ask the question anew.
 
-// Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
+// Request returns what [tripseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
 // because there the middleware seals. If it fails, the handler must return the error
 // unchanged. Use Request in a handler that calls Open and Seal itself, on a server
 // without the middleware.
-func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Request, error) {
+func (p *Protection) Request(ctx context.Context, req mcp.Request) (tripseal.Request, error) {
 	c, ok := anyCall(req)
 	if !ok {
-		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
+		return tripseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
 	}
 	if outer := passage.From(ctx); outer != nil && outer.Session == req.GetSession() {
-		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
+		return tripseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
 			"write plaintext, or take out Protect")
 	}
 	by := p.callerOf(req)
 	p.warnUsers(ctx, &by)
-	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.principalOf(&by), Arguments: bytes.Clone(c.arguments)}
+	request := tripseal.Request{Method: c.method, Target: c.target, Principal: p.principalOf(&by), Arguments: bytes.Clone(c.arguments)}
 	if c.method == methodPrompt {
 		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
 	}
@@ -49,7 +49,7 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 // answer and changes none, it returns the request's own map, not a copy. If the token pins the
 // wording of its questions (see [adapter.PinsWording]), Answers drops all answers. Use Answers in a
 // handler that calls Open itself: such a handler must not read the request's InputResponses.
-func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
+func (p *Protection) Answers(ctx context.Context, round *tripseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	if adapter.PinsWording(round) {
 		round.Dropped(ctx, len(c.answers))
@@ -59,11 +59,11 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.
 	return answers
 }
 
-// Questions converts the SDK's questions to the form that [mcpseal.Boundary.Seal]
+// Questions converts the SDK's questions to the form that [tripseal.Boundary.Seal]
 // needs. It fails if the client has not declared that it can answer such questions. If
 // it fails, the handler must return the error unchanged. Use Questions in a handler
 // that calls Seal itself.
-func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]mcpseal.Question, error) {
+func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]tripseal.Question, error) {
 	c, ok := anyCall(req)
 	if !ok {
 		return nil, p.refuse(ctx, "", "a request of an unknown type cannot ask")
@@ -75,7 +75,7 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 	return pinned, checkCapabilities(req, c, questions)
 }
 
-// WireError takes an error of [mcpseal.Boundary.Open] or [mcpseal.Boundary.Seal], and
+// WireError takes an error of [tripseal.Boundary.Open] or [tripseal.Boundary.Seal], and
 // returns the error to send to the client. The handler must return that error: it is a
 // *jsonrpc.Error, so the SDK sends it unchanged. Use WireError in a handler that calls
 // Open and Seal itself.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // sealer has a handler that seals its own state. The handler asks one question. When it gets its
@@ -134,7 +134,7 @@ func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		round, _ := p.Boundary().Open(t.Context(), request, "")
-		token, err := p.Boundary().Seal(t.Context(), &round, &state, mcpseal.Question{Key: "q1", Kind: mcpseal.KindForm, Digest: digest})
+		token, err := p.Boundary().Seal(t.Context(), &round, &state, tripseal.Question{Key: "q1", Kind: tripseal.KindForm, Digest: digest})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
 
 // send is the sending middleware. It refuses a question if the client has not declared that it can
@@ -72,7 +72,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-			return nil, &ownError{wireError(mcpseal.ErrRejected)} // the round's token has expired, which older.end has logged
+			return nil, &ownError{wireError(tripseal.ErrRejected)} // the round's token has expired, which older.end has logged
 		}
 		if err == nil && ended != nil {
 			return nil, &ownError{ended}
@@ -100,7 +100,7 @@ func screenResult(result mcp.Result, err error) (mcp.Result, error) {
 // has ended. The round is sealed without the handler's state, because the SDK itself passes
 // the state from the first run to the second.
 type sdkRound struct {
-	kind    mcpseal.Kind // decides how long the round lives
+	kind    tripseal.Kind // decides how long the round lives
 	token   string
 	pending int // how many questions have no answer yet
 	ended   bool
@@ -123,8 +123,8 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 		o.sdk = new(sdkRound)
 	}
 	r := o.sdk
-	if r.kind == 0 || kind == mcpseal.KindURL && r.kind != kind {
-		token, err := o.p.seal(&o.passingCall, &o.round, "", []mcpseal.Question{{Kind: kind}})
+	if r.kind == 0 || kind == tripseal.KindURL && r.kind != kind {
+		token, err := o.p.seal(&o.passingCall, &o.round, "", []tripseal.Question{{Kind: kind}})
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (r *sdkRound) waitContext(ctx context.Context, patience time.Duration) (con
 
 // patience returns how long a token with this question lives.
 func (p *Protection) patience(question mcp.InputRequest) time.Duration {
-	if passage.KindOf(question) == mcpseal.KindURL && p.policy.URLTTL != 0 {
+	if passage.KindOf(question) == tripseal.KindURL && p.policy.URLTTL != 0 {
 		return p.policy.URLTTL
 	}
 	return p.policy.TTL

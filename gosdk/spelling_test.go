@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // speller makes random JSON values, and writes each value in many ways.

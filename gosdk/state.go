@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
@@ -52,7 +52,7 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	if !Sealed(ctx, req) {
 		return logNotProtected(ctx)
 	}
-	text, err := mcpseal.EncodeState(value)
+	text, err := tripseal.EncodeState(value)
 	if err != nil {
 		return err
 	}
@@ -85,6 +85,6 @@ func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, 
 	if c.token == "" { // after the middleware has opened the token, c.token is the state in plaintext
 		return none, false, nil
 	}
-	value, err = mcpseal.DecodeState[T](c.token)
+	value, err = tripseal.DecodeState[T](c.token)
 	return value, true, err
 }

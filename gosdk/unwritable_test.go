@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 type panicking struct{}

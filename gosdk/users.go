@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Users names the users of a server. It makes a user's name from the user's HTTP requests. Set both
@@ -90,14 +90,14 @@ func VerifiedUsers() Users {
 //
 // The key must be the same on all replicas, and must not change: otherwise everybody
 // would become another user. So do not use a key of the ring, because those keys rotate.
-// Make a key with the command "mcpseal keys new --print" and read it with
-// [mcpseal.ParseKey]. A server that uses [mcpseal.Ephemeral] can use
-// [mcpseal.GenerateKey]. BearerUsers panics without a key.
-func BearerUsers(key mcpseal.Key) Users {
-	if key == (mcpseal.Key{}) {
-		panic("gosdk: BearerUsers needs a key; check the error of mcpseal.ParseKey")
+// Make a key with the command "tripseal keys new --print" and read it with
+// [tripseal.ParseKey]. A server that uses [tripseal.Ephemeral] can use
+// [tripseal.GenerateKey]. BearerUsers panics without a key.
+func BearerUsers(key tripseal.Key) Users {
+	if key == (tripseal.Key{}) {
+		panic("gosdk: BearerUsers needs a key; check the error of tripseal.ParseKey")
 	}
-	// Derive the new secret from the key's text, because only package mcpseal can read
+	// Derive the new secret from the key's text, because only package tripseal can read
 	// the key's bytes.
 	secret, err := hkdf.Key(sha256.New, []byte(key.Reveal()), nil, infoBearer, sha256.Size)
 	if err != nil {
@@ -115,7 +115,7 @@ func BearerUsers(key mcpseal.Key) Users {
 }
 
 const (
-	infoBearer   = "mcpseal/1 bearer user"
+	infoBearer   = "tripseal/1 bearer user"
 	bearerPrefix = "bearer:" // differs from the names of VerifiedUsers, which begin with the byte 1
 
 	maxBearerToken = 16 << 10
@@ -171,9 +171,9 @@ func bearerToken(header http.Header) (string, error) {
 // These texts are logged as the cause when the reason of a rejection is
 // principal_failed. None of them repeats the header.
 const (
-	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
-	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so nothing tells who sent the request: serve with gosdk.Handler, or set another Options.Principal")
-	errTwoHeaders = mcpseal.PlainError("the request has more than one Authorization header")
-	errNoBearer   = mcpseal.PlainError("the Authorization header is not of the form: Bearer TOKEN")
-	errLongToken  = mcpseal.PlainError("the token in the Authorization header is longer than 16 KiB")
+	errNoKind     = tripseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
+	errNoHeaders  = tripseal.PlainError("the transport does not pass on the headers of this request, so nothing tells who sent the request: serve with gosdk.Handler, or set another Options.Principal")
+	errTwoHeaders = tripseal.PlainError("the request has more than one Authorization header")
+	errNoBearer   = tripseal.PlainError("the Authorization header is not of the form: Bearer TOKEN")
+	errLongToken  = tripseal.PlainError("the token in the Authorization header is longer than 16 KiB")
 )

@@ -16,15 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // fixedKey returns a key that is made from a text, so that it is the same in every run.
-func fixedKey(t testing.TB, text string) mcpseal.Key {
+func fixedKey(t testing.TB, text string) tripseal.Key {
 	t.Helper()
 	secret := sha256.Sum256([]byte(text))
-	key, err := mcpseal.NewKey(secret[:])
+	key, err := tripseal.NewKey(secret[:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTheHolderOfATokenHasOneNameOnEveryReplica(t *testing.T) {
 		}
 		return name
 	}
-	const want = "bearer:PapdmRNLstOQ47lyu3SCzeBRqr5y0xNcLq8foqfKRL4"
+	const want = "bearer:3jKO12rboH_CxFJRI1cB1swb-Iy_6_g00or0povXNd8"
 	for _, value := range []string{"Bearer token-a", "bearer token-a", "BEARER   token-a"} {
 		if got := name("key", value); got != want {
 			t.Errorf("%s: %q", value, got)
@@ -256,7 +256,7 @@ func TestAVerifiedUserNeverHasTheNameOfATokensHolder(t *testing.T) {
 
 func TestUsersWithoutAKindOrAKeyAreRefused(t *testing.T) {
 	for name, make := range map[string]func(){
-		"no key":     func() { gosdk.BearerUsers(mcpseal.Key{}) },
+		"no key":     func() { gosdk.BearerUsers(tripseal.Key{}) },
 		"no kinds":   func() { gosdk.FirstOf() },
 		"a zero one": func() { gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.Users{}) },
 	} {

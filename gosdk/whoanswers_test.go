@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // Alice is asked on her session, and Bob, who has the id of the session, answers. If he is not
@@ -70,7 +70,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 			if c.nobodys {
 				options.Principal, options.AllowAnonymous = func(context.Context, mcp.Request) (string, error) { return "", nil }, true
 			}
-			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequireUser, config.TTL = !c.nobodys, 2*time.Second }), options)
+			gosdk.Protect(server, boundary(t, b, func(config *tripseal.Config) { config.RequireUser, config.TTL = !c.nobodys, 2*time.Second }), options)
 			addSteps(server, "steps", 1)
 			handler := c.handler(func(*http.Request) *mcp.Server { return server }, b)
 			if c.bearer {

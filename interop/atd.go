@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mcpseal/mcpseal/compat/atd"
+	"github.com/tripseal/tripseal/compat/atd"
 )
 
 // atdCase is one job for the ATD peer: make a cursor for a request, or open one.

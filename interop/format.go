@@ -5,23 +5,23 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // seal puts a digest of the arguments into the token, and open compares that digest with
 // the digest of the arguments in its binding. A boundary uses a format in the same way.
 
-func seal(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
+func seal(ctx context.Context, format tripseal.Format, binding tripseal.Binding, claims tripseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(&binding); err != nil {
 		return "", err
 	}
 	return format.Seal(ctx, &binding, &claims)
 }
 
-func open(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func open(ctx context.Context, format tripseal.Format, binding tripseal.Binding, token string) (tripseal.Claims, error) {
 	claims, err := format.Open(ctx, &binding, token)
 	if err != nil {
-		return mcpseal.Claims{}, err
+		return tripseal.Claims{}, err
 	}
 	digest, err := format.Digest(&binding)
 	if err == nil && !bytes.Equal(digest, claims.Arguments) {

@@ -1,10 +1,10 @@
-module github.com/mcpseal/mcpseal/interop
+module github.com/tripseal/tripseal/interop
 
 go 1.25.0
 
 require (
-	github.com/mcpseal/mcpseal v0.0.0
-	github.com/mcpseal/mcpseal/compat/atd v0.0.0
+	github.com/tripseal/tripseal v0.0.0
+	github.com/tripseal/tripseal/compat/atd v0.0.0
 )
 
 require (
@@ -13,6 +13,6 @@ require (
 )
 
 replace (
-	github.com/mcpseal/mcpseal => ..
-	github.com/mcpseal/mcpseal/compat/atd => ../compat/atd
+	github.com/tripseal/tripseal => ..
+	github.com/tripseal/tripseal/compat/atd => ../compat/atd
 )

@@ -1,4 +1,4 @@
-// Command interop exchanges tokens and cursors between mcpseal and published releases of
+// Command interop exchanges tokens and cursors between tripseal and published releases of
 // other implementations. The states, arguments and bindings are random. Each side must open
 // what the other made, and refuse a token that was changed or that comes with a wrong
 // request. The script ./run installs the other implementations.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
 )
 
 // pythonCase is one job for the Python peer: make a token for a request, or open one.
@@ -35,7 +35,7 @@ func playPython(p *peer, r *random, n int) (rep report, err error) {
 			return rep, err
 		}
 		arguments := r.object(3)
-		binding := mcpseal.Binding{
+		binding := tripseal.Binding{
 			Method: r.oneOf("tools/call", "prompts/get", "resources/read"), Target: r.name(), Arguments: []byte(r.spell(arguments)),
 		}
 		c := pythonCase{Method: binding.Method, Target: binding.Target, Arguments: r.spell(arguments)}
@@ -57,10 +57,10 @@ func playPython(p *peer, r *random, n int) (rep report, err error) {
 	return rep, nil
 }
 
-func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Binding, c pythonCase, rep *report) error {
+func pythonOne(p *peer, r *random, format tripseal.Format, binding tripseal.Binding, c pythonCase, rep *report) error {
 	ctx := context.Background()
 	state, now := r.text(200), time.Now().UnixMilli()
-	token, err := seal(ctx, format, binding, mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+	token, err := seal(ctx, format, binding, tripseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 	wrong := binding
 	wrong.Target += "x"
 	for _, bad := range []struct {
-		binding mcpseal.Binding
+		binding tripseal.Binding
 		token   string
 	}{{binding, r.change(a.Token, format.Prefix())}, {wrong, a.Token}} {
 		if _, err := open(ctx, format, bad.binding, bad.token); err == nil {

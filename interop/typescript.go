@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
 )
 
 // typeScriptCase is one job for the TypeScript peer: make a token for a request, or open one.
@@ -27,7 +27,7 @@ func playTypeScript(p *peer, r *random, n int) (rep report, err error) {
 		c := typeScriptCase{Key: hex.EncodeToString(key)}
 		options := compat.TypeScriptOptions{}
 		if r.IntN(2) == 0 {
-			options.Bind = func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.User, nil }
+			options.Bind = func(b *tripseal.Binding) (string, error) { return b.Method + " " + b.User, nil }
 			text := "tools/call " + r.name()
 			c.Bind = &text
 		}
@@ -42,14 +42,14 @@ func playTypeScript(p *peer, r *random, n int) (rep report, err error) {
 	return rep, nil
 }
 
-func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, rep *report) error {
+func typeScriptOne(p *peer, r *random, format tripseal.Format, c typeScriptCase, rep *report) error {
 	ctx := context.Background()
-	binding := mcpseal.Binding{Method: "tools/call"}
+	binding := tripseal.Binding{Method: "tools/call"}
 	if c.Bind != nil {
 		binding.User = (*c.Bind)[len("tools/call "):]
 	}
 	state, now := r.spell(r.value(3)), time.Now().UnixMilli()
-	token, err := seal(ctx, format, binding, mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+	token, err := seal(ctx, format, binding, tripseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
 	if err != nil {
 		return err
 	}

@@ -2,19 +2,19 @@
 //
 //	source, err := keys.OpenFile("/etc/release/keys", nil)
 //	…
-//	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
+//	boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "release.example.com"})
 //
-// [OpenFile] reads a file that the command `mcpseal keys` writes, and reloads it when it changes.
+// [OpenFile] reads a file that the command `tripseal keys` writes, and reloads it when it changes.
 // Every key in the file has dates, so all replicas that have the new file switch to the next key at
 // the same time.
 //
 // The other functions read keys that never change while the process runs. [FromEnvironment],
 // [FromText] and [FromBytes] are for keys that you already have. Such a key consists of
 // random bytes, which may also be written in hex or in base64. [Environment] reads keys that
-// `mcpseal keys new --print` made.
+// `tripseal keys new --print` made.
 //
 // You do not need this package for a server that a client starts for itself alone: see
-// [mcpseal.Ephemeral].
+// [tripseal.Ephemeral].
 //
 // docs/operations.md describes the file's format and how to rotate keys.
 package keys

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Encoding says how keys are written as text. You must always name the encoding, because many
@@ -17,10 +17,10 @@ import (
 type Encoding uint8
 
 const (
-	// MCPSeal is text that begins with mcpseal_key1_, as printed by the command
-	// `mcpseal keys new --print` and returned by [mcpseal.Key.Reveal]. Only this encoding has a
+	// Tripseal is text that begins with tripseal_key1_, as printed by the command
+	// `tripseal keys new --print` and returned by [tripseal.Key.Reveal]. Only this encoding has a
 	// checksum.
-	MCPSeal Encoding = iota + 1
+	Tripseal Encoding = iota + 1
 	// Hex is 64 hexadecimal digits, in upper or lower case. The command
 	// `openssl rand -hex 32` makes such a key.
 	Hex
@@ -34,7 +34,7 @@ const (
 // encodings has the name of each [Encoding], its Go constant, and a shell command that makes
 // a key in this encoding.
 var encodings = [...]struct{ name, constant, makes string }{
-	MCPSeal:   {"mcpseal", "keys.MCPSeal", "mcpseal keys new --print"},
+	Tripseal:  {"tripseal", "keys.Tripseal", "tripseal keys new --print"},
 	Hex:       {"hex", "keys.Hex", "openssl rand -hex 32"},
 	Base64:    {"base64", "keys.Base64", "openssl rand -base64 32"},
 	Base64URL: {"base64url", "keys.Base64URL", "openssl rand -base64 32 | tr '+/' '-_'"},
@@ -42,7 +42,7 @@ var encodings = [...]struct{ name, constant, makes string }{
 
 func (e Encoding) valid() bool { return 0 < e && int(e) < len(encodings) }
 
-// String returns the encoding's name: mcpseal, hex, base64 or base64url. [ParseEncoding]
+// String returns the encoding's name: tripseal, hex, base64 or base64url. [ParseEncoding]
 // reads it back.
 func (e Encoding) String() string {
 	if !e.valid() {
@@ -51,27 +51,27 @@ func (e Encoding) String() string {
 	return encodings[e].name
 }
 
-// ParseEncoding returns the encoding with this name: mcpseal, hex, base64 or base64url.
+// ParseEncoding returns the encoding with this name: tripseal, hex, base64 or base64url.
 // Use it if the encoding is a setting of your program.
 func ParseEncoding(name string) (Encoding, error) {
-	for e := MCPSeal; e.valid(); e++ {
+	for e := Tripseal; e.valid(); e++ {
 		if e.String() == name {
 			return e, nil
 		}
 	}
-	return 0, errors.New("keys: not the name of an encoding: it is mcpseal, hex, base64 or base64url")
+	return 0, errors.New("keys: not the name of an encoding: it is tripseal, hex, base64 or base64url")
 }
 
 // maxText limits the length of a text that is decoded. The text of a key is always shorter.
 const maxText = 2048
 
 // decodeKey decodes the text of one key. An error never contains the text or a part of it.
-func (e Encoding) decodeKey(text string) (mcpseal.Key, error) {
+func (e Encoding) decodeKey(text string) (tripseal.Key, error) {
 	if len(text) > maxText {
-		return mcpseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
+		return tripseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
 	}
-	if e == MCPSeal {
-		key, err := mcpseal.ParseKey(text)
+	if e == Tripseal {
+		key, err := tripseal.ParseKey(text)
 		return key, withoutPackage(err)
 	}
 	var secret []byte
@@ -89,12 +89,12 @@ func (e Encoding) decodeKey(text string) (mcpseal.Key, error) {
 		secret, err = base64.RawURLEncoding.Strict().DecodeString(text)
 	}
 	if err != nil { // do not return err, because it may contain a character of the key
-		return mcpseal.Key{}, fmt.Errorf("not %v: among its %d characters are some that %v does not have, such as commas or quotes, or it was cut; "+
+		return tripseal.Key{}, fmt.Errorf("not %v: among its %d characters are some that %v does not have, such as commas or quotes, or it was cut; "+
 			"make one with %s", e, len(text), e, encodings[e].makes)
 	}
-	key, err := mcpseal.NewKey(secret)
+	key, err := tripseal.NewKey(secret)
 	if err != nil {
-		return mcpseal.Key{}, fmt.Errorf("not 32 random bytes in %v: %w", e, withoutPackage(err))
+		return tripseal.Key{}, fmt.Errorf("not 32 random bytes in %v: %w", e, withoutPackage(err))
 	}
 	return key, nil
 }
@@ -103,7 +103,7 @@ func (e Encoding) decodeKey(text string) (mcpseal.Key, error) {
 // another encoding, hint returns words that name that encoding, to append to an error
 // message. Otherwise it returns "".
 func (e Encoding) hint(text string) string {
-	for other := MCPSeal; other.valid(); other++ {
+	for other := Tripseal; other.valid(); other++ {
 		if _, err := other.decodeKey(text); err == nil && other != e {
 			return fmt.Sprintf("; it looks like %v: is %s meant?", other, encodings[other].constant)
 		}
@@ -111,10 +111,10 @@ func (e Encoding) hint(text string) string {
 	return ""
 }
 
-// withoutPackage returns err without the prefix "mcpseal: ", the name of the root package.
+// withoutPackage returns err without the prefix "tripseal: ", the name of the root package.
 func withoutPackage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "mcpseal: "))
+	return errors.New(strings.TrimPrefix(err.Error(), "tripseal: "))
 }

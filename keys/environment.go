@@ -6,16 +6,16 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Variable is the environment variable that [Environment] reads.
-const Variable = "MCPSEAL_KEYS"
+const Variable = "TRIPSEAL_KEYS"
 
-// Environment returns a ring of the keys in the environment variable MCPSEAL_KEYS. It is
-// short for FromEnvironment(Variable, MCPSeal). Use it for a service whose keys come from
-// `mcpseal keys new --print`.
-func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
+// Environment returns a ring of the keys in the environment variable TRIPSEAL_KEYS. It is
+// short for FromEnvironment(Variable, Tripseal). Use it for a service whose keys come from
+// `tripseal keys new --print`.
+func Environment() (*tripseal.Ring, error) { return FromEnvironment(Variable, Tripseal) }
 
 // FromEnvironment returns a ring of the keys in the environment variable with this name. The
 // value of the variable has the form that [FromText] describes. FromEnvironment returns an
@@ -23,7 +23,7 @@ func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCP
 //
 // Prefer [OpenFile]. A process passes its environment on to every process that it starts, and
 // keys in the environment change only when the process restarts.
-func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
+func FromEnvironment(name string, encoding Encoding) (*tripseal.Ring, error) {
 	value, set := os.LookupEnv(name)
 	if !set && !isName(name) {
 		return nil, fmt.Errorf("keys: no environment variable has the given name (%d characters): give the name, not the value", len(name))
@@ -46,17 +46,17 @@ func isName(text string) bool {
 // To replace a key, take three steps. Finish each step on every replica before you begin the
 // next. First, add the new key after the old one. Then move the new key to the front. Drop the
 // old key when its last token or cursor has expired.
-func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
+func FromText(text string, encoding Encoding) (*tripseal.Ring, error) {
 	return ringOf(text, encoding, "the text")
 }
 
-// FromBytes returns a ring of keys. Each secret is 32 random bytes, as for [mcpseal.NewKey].
+// FromBytes returns a ring of keys. Each secret is 32 random bytes, as for [tripseal.NewKey].
 // The first key seals tokens, and all keys open tokens. [FromText] says how to replace a
 // key. Use FromBytes for secrets that your program gets from a secret manager.
-func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
-	all := make([]mcpseal.Key, len(secrets))
+func FromBytes(secrets ...[]byte) (*tripseal.Ring, error) {
+	all := make([]tripseal.Key, len(secrets))
 	for i, secret := range secrets {
-		key, err := mcpseal.NewKey(secret)
+		key, err := tripseal.NewKey(secret)
 		if err != nil {
 			return nil, fmt.Errorf("keys: secret %d: %w", i+1, withoutPackage(err))
 		}
@@ -70,9 +70,9 @@ const maxKeys = 1000
 
 // ringOf returns a ring of the keys in a text. Error messages use the parameter textName as
 // the name of the text.
-func ringOf(text string, encoding Encoding, textName string) (*mcpseal.Ring, error) {
+func ringOf(text string, encoding Encoding, textName string) (*tripseal.Ring, error) {
 	if !encoding.valid() {
-		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")
+		return nil, errors.New("keys: say how the keys are encoded: keys.Tripseal, keys.Hex, keys.Base64 or keys.Base64URL")
 	}
 	texts := strings.Fields(text)
 	switch {
@@ -82,7 +82,7 @@ func ringOf(text string, encoding Encoding, textName string) (*mcpseal.Ring, err
 	case len(texts) > maxKeys:
 		return nil, fmt.Errorf("keys: %s has %d keys, more than %d", textName, len(texts), maxKeys)
 	}
-	all := make([]mcpseal.Key, len(texts))
+	all := make([]tripseal.Key, len(texts))
 	for i, text := range texts {
 		key, err := encoding.decodeKey(text)
 		if err != nil {
@@ -93,8 +93,8 @@ func ringOf(text string, encoding Encoding, textName string) (*mcpseal.Ring, err
 	return newRing(all, textName)
 }
 
-func newRing(all []mcpseal.Key, textName string) (*mcpseal.Ring, error) {
-	ring, err := mcpseal.NewRing(all...)
+func newRing(all []tripseal.Key, textName string) (*tripseal.Ring, error) {
+	ring, err := tripseal.NewRing(all...)
 	if err != nil {
 		return nil, fmt.Errorf("keys: %s: %w", textName, withoutPackage(err))
 	}

@@ -9,36 +9,36 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestEnvironment(t *testing.T) {
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	t.Setenv(keys.Variable, " "+a.Reveal()+"\n"+b.Reveal()+"\t")
 	ring, err := keys.Environment()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(ring.IDs(), []mcpseal.KeyID{a.ID(), b.ID()}) {
+	if !slices.Equal(ring.IDs(), []tripseal.KeyID{a.ID(), b.ID()}) {
 		t.Errorf("ids %v", ring.IDs())
 	}
 	sealtest.TestKeySource(t, ring)
 }
 
 func TestEnvironmentWithoutKeys(t *testing.T) {
-	a := mcpseal.GenerateKey().Reveal()
+	a := tripseal.GenerateKey().Reveal()
 	for value, want := range map[string]string{
-		"":                           "MCPSEAL_KEYS is empty or not set",
-		" \n":                        "MCPSEAL_KEYS is empty or not set",
-		a + " " + a[:40]:             "key 2 in MCPSEAL_KEYS is not the text of a key",
-		a + "," + a:                  "key 1 in MCPSEAL_KEYS is not the text of a key",
+		"":                           "TRIPSEAL_KEYS is empty or not set",
+		" \n":                        "TRIPSEAL_KEYS is empty or not set",
+		a + " " + a[:40]:             "key 2 in TRIPSEAL_KEYS is not the text of a key",
+		a + "," + a:                  "key 1 in TRIPSEAL_KEYS is not the text of a key",
 		a + " " + a:                  "have one id",
-		`"` + a + `"`:                "key 1 in MCPSEAL_KEYS",
-		"mcpseal_key1_abc":           "key 1 in MCPSEAL_KEYS",
-		strings.Repeat(a+" ", 1e3+1): "MCPSEAL_KEYS has 1001 keys, more than 1000",
-		strings.Repeat("A", 5000):    "key 1 in MCPSEAL_KEYS is far too long, with 5000 characters",
+		`"` + a + `"`:                "key 1 in TRIPSEAL_KEYS",
+		"tripseal_key1_abc":          "key 1 in TRIPSEAL_KEYS",
+		strings.Repeat(a+" ", 1e3+1): "TRIPSEAL_KEYS has 1001 keys, more than 1000",
+		strings.Repeat("A", 5000):    "key 1 in TRIPSEAL_KEYS is far too long, with 5000 characters",
 	} {
 		t.Setenv(keys.Variable, value)
 		_, err := keys.Environment()
@@ -58,12 +58,12 @@ func secret(name string) []byte {
 
 // written returns the texts of a secret in each encoding.
 func written(secret []byte) map[keys.Encoding][]string {
-	key, err := mcpseal.NewKey(secret)
+	key, err := tripseal.NewKey(secret)
 	if err != nil {
 		panic(err)
 	}
 	return map[keys.Encoding][]string{
-		keys.MCPSeal:   {key.Reveal()},
+		keys.Tripseal:  {key.Reveal()},
 		keys.Hex:       {hex.EncodeToString(secret), strings.ToUpper(hex.EncodeToString(secret))},
 		keys.Base64:    {base64.StdEncoding.EncodeToString(secret), base64.RawStdEncoding.EncodeToString(secret)},
 		keys.Base64URL: {base64.URLEncoding.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret)},
@@ -82,9 +82,9 @@ func TestOneSecretHasOneIDHoweverItIsWritten(t *testing.T) {
 	for encoding, texts := range written(secret("a")) {
 		for _, text := range texts {
 			t.Setenv("RELEASE_KEYS", "\n "+text+"\r\n")
-			for name, read := range map[string]func() (*mcpseal.Ring, error){
-				"text":        func() (*mcpseal.Ring, error) { return keys.FromText(text, encoding) },
-				"environment": func() (*mcpseal.Ring, error) { return keys.FromEnvironment("RELEASE_KEYS", encoding) },
+			for name, read := range map[string]func() (*tripseal.Ring, error){
+				"text":        func() (*tripseal.Ring, error) { return keys.FromText(text, encoding) },
+				"environment": func() (*tripseal.Ring, error) { return keys.FromEnvironment("RELEASE_KEYS", encoding) },
 			} {
 				ring, err := read()
 				if err != nil || !slices.Equal(ring.IDs(), want) {
@@ -98,9 +98,9 @@ func TestOneSecretHasOneIDHoweverItIsWritten(t *testing.T) {
 // TestKeysRotateByPosition goes through the three steps of a rotation. What a replica seals can be
 // opened by every replica that is at most one step ahead or behind.
 func TestKeysRotateByPosition(t *testing.T) {
-	for encoding := keys.MCPSeal; encoding <= keys.Base64URL; encoding++ {
+	for encoding := keys.Tripseal; encoding <= keys.Base64URL; encoding++ {
 		old, next := written(secret("old"))[encoding][0], written(secret("next"))[encoding][0]
-		var rings []*mcpseal.Ring
+		var rings []*tripseal.Ring
 		for _, value := range []string{old, old + " " + next, next + " " + old, next} {
 			t.Setenv("RELEASE_KEYS", value)
 			ring, err := keys.FromEnvironment("RELEASE_KEYS", encoding)
@@ -125,7 +125,7 @@ func TestKeysRotateByPosition(t *testing.T) {
 // TestTheEncodingIsNeverGuessed checks that a text is refused if it is not in the encoding that the
 // caller named, even if it could be decoded. The error says which encoding the text looks like.
 func TestTheEncodingIsNeverGuessed(t *testing.T) {
-	names := map[keys.Encoding]string{keys.MCPSeal: "keys.MCPSeal", keys.Hex: "keys.Hex", keys.Base64: "keys.Base64", keys.Base64URL: "keys.Base64URL"}
+	names := map[keys.Encoding]string{keys.Tripseal: "keys.Tripseal", keys.Hex: "keys.Hex", keys.Base64: "keys.Base64", keys.Base64URL: "keys.Base64URL"}
 	for is, texts := range written(secret("a")) {
 		for _, text := range texts {
 			for named := range names {
@@ -140,7 +140,7 @@ func TestTheEncodingIsNeverGuessed(t *testing.T) {
 				}
 			}
 			for _, unnamed := range []keys.Encoding{0, 5, 255} {
-				if _, err := keys.FromText(text, unnamed); err == nil || !strings.Contains(err.Error(), "say how the keys are encoded: keys.MCPSeal, keys.Hex") {
+				if _, err := keys.FromText(text, unnamed); err == nil || !strings.Contains(err.Error(), "say how the keys are encoded: keys.Tripseal, keys.Hex") {
 					t.Errorf("%v: %v", unnamed, err)
 				}
 			}
@@ -260,7 +260,7 @@ func TestASecretGivenAsTheNameOfAVariableIsNotRepeated(t *testing.T) {
 }
 
 func TestEncodingsHaveNames(t *testing.T) {
-	for encoding := keys.MCPSeal; encoding <= keys.Base64URL; encoding++ {
+	for encoding := keys.Tripseal; encoding <= keys.Base64URL; encoding++ {
 		if again, err := keys.ParseEncoding(encoding.String()); err != nil || again != encoding {
 			t.Errorf("%v: %v, %v", encoding, again, err)
 		}

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // Every replica reads the same file, and loads it again when it changes.
@@ -18,23 +18,23 @@ func ExampleOpenFile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "release.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(boundary)
 }
 
-// The keys are in the variable MCPSEAL_KEYS. They stay the same while the process runs.
+// The keys are in the variable TRIPSEAL_KEYS. They stay the same while the process runs.
 func ExampleEnvironment() {
-	os.Setenv("MCPSEAL_KEYS", mcpseal.GenerateKey().Reveal()+" "+mcpseal.GenerateKey().Reveal())
-	defer os.Unsetenv("MCPSEAL_KEYS")
+	os.Setenv("TRIPSEAL_KEYS", tripseal.GenerateKey().Reveal()+" "+tripseal.GenerateKey().Reveal())
+	defer os.Unsetenv("TRIPSEAL_KEYS")
 
 	ring, err := keys.Environment()
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "release.example.com"})
 	fmt.Println(boundary != nil, err)
 	// Output: true <nil>
 }
@@ -51,7 +51,7 @@ func ExampleFromEnvironment() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "release.example.com"})
 	fmt.Println(boundary != nil, err)
 	// Output: true <nil>
 }
@@ -62,7 +62,7 @@ func ExampleFromText() {
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
 	// keys: key 1 in the text is not 32 random bytes in base64: 48 bytes are too many;
-	// a key is 32 random bytes: make one with openssl rand -hex 32, openssl rand -base64 32 or mcpseal.GenerateKey;
+	// a key is 32 random bytes: make one with openssl rand -hex 32, openssl rand -base64 32 or tripseal.GenerateKey;
 	// it looks like hex: is keys.Hex meant?
 }
 
@@ -102,7 +102,7 @@ func (u serviceUnwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, e
 // A key service decrypts the secrets when the file is loaded.
 func ExampleUnwrapper() {
 	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{
-		Unwrap: []keys.Unwrapper{serviceUnwrapper{key: "mcpseal"}},
+		Unwrap: []keys.Unwrapper{serviceUnwrapper{key: "tripseal"}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -13,19 +13,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // service seals and opens tokens with the keys of a source.
 type service struct {
-	boundary *mcpseal.Boundary
+	boundary *tripseal.Boundary
 }
 
 func serve(t testing.TB, f *keys.File) service {
 	t.Helper()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", Logger: slog.New(slog.DiscardHandler)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func serve(t testing.TB, f *keys.File) service {
 
 // works returns an error unless the service can seal a token and open it again.
 func (s service) works() error {
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, err := s.boundary.Open(ctx, request, "")
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s service) works() error {
 
 // stillOn reloads a bad file. It checks that the file is refused, and that the last good file stays
 // in use. The last good file has only the key with this id.
-func stillOn(t *testing.T, f *keys.File, l *diary, s service, id mcpseal.KeyID) {
+func stillOn(t *testing.T, f *keys.File, l *diary, s service, id tripseal.KeyID) {
 	t.Helper()
 	if err := f.Reload(); err == nil {
 		t.Error("the file was accepted")
@@ -68,7 +68,7 @@ func stillOn(t *testing.T, f *keys.File, l *diary, s service, id mcpseal.KeyID) 
 
 func TestFileCutAtEachByteIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	good, next := text(t, one(a)), text(t, dated{b, 0, never}, dated{a, -time.Hour, never})
 	write(t, path, good)
 	f, l := open(t, path, keys.Options{})
@@ -97,8 +97,8 @@ func TestFileCutAtEachByteIsRefused(t *testing.T) {
 }
 
 func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
-	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	good := mcpseal.GenerateKey()
+	a, b, c := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
+	good := tripseal.GenerateKey()
 	three := string(text(t, dated{a, -2 * time.Hour, never}, dated{b, -time.Hour, never}, dated{c, 0, never}, dated{good, -3 * time.Hour, never}))
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"empty":             func(t *testing.T, path string) { write(t, path, nil) },
@@ -109,7 +109,7 @@ func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
 		"a link to itself":  func(t *testing.T, path string) { os.Remove(path); os.Symlink(path, path) },
 		"not text":          func(t *testing.T, path string) { write(t, path, make([]byte, 4096)) },
 		"too long":          func(t *testing.T, path string) { write(t, path, []byte(three+strings.Repeat("\n", 1<<20))) },
-		"no keys":           func(t *testing.T, path string) { write(t, path, []byte("mcpseal-keys 1\nend\n")) },
+		"no keys":           func(t *testing.T, path string) { write(t, path, []byte("tripseal-keys 1\nend\n")) },
 		"an invalid key in between": func(t *testing.T, path string) {
 			write(t, path, []byte(strings.Replace(three, b.Reveal(), a.Reveal(), 1)))
 		},
@@ -156,7 +156,7 @@ func TestBrokenFileAtStartIsAnError(t *testing.T) {
 	if _, err := keys.OpenFile(path, nil); !os.IsNotExist(underlying(err)) {
 		t.Errorf("no file: %v", err)
 	}
-	write(t, path, []byte("mcpseal-keys 1\n"))
+	write(t, path, []byte("tripseal-keys 1\n"))
 	if _, err := keys.OpenFile(path, nil); err == nil || !strings.Contains(err.Error(), "still being written") || !strings.Contains(err.Error(), path) {
 		t.Errorf("half a file: %v", err)
 	}
@@ -217,7 +217,7 @@ func TestReplacementIsNoticed(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			// The two keys take turns at sealing.
-			ring := []mcpseal.Key{mcpseal.GenerateKey(), mcpseal.GenerateKey()}
+			ring := []tripseal.Key{tripseal.GenerateKey(), tripseal.GenerateKey()}
 			key := ring[0]
 			replace(t, dir, 0, text(t, one(key), dated{ring[1], -time.Hour, never}))
 			f, _ := open(t, filepath.Join(dir, "keys"), keys.Options{Every: 2 * time.Millisecond})
@@ -249,7 +249,7 @@ func must(t *testing.T, err error) {
 
 func TestUnreadableFileKeepsTheLastGoodOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	good := mcpseal.GenerateKey()
+	good := tripseal.GenerateKey()
 	write(t, path, text(t, one(good)))
 	f, l := open(t, path, keys.Options{})
 	s := serve(t, f)
@@ -270,8 +270,8 @@ func TestUnreadableFileKeepsTheLastGoodOne(t *testing.T) {
 func TestReloadsUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	path, next := filepath.Join(dir, "keys"), filepath.Join(dir, "next")
-	ring := []mcpseal.Key{mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()}
-	key := func(n int) mcpseal.Key { return ring[n%len(ring)] }
+	ring := []tripseal.Key{tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()}
+	key := func(n int) tripseal.Key { return ring[n%len(ring)] }
 	file := func(n int) []byte {
 		return text(t, one(key(n)), dated{key(n + 1), -2 * time.Hour, never}, dated{key(n + 2), -time.Hour, never})
 	}

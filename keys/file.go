@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // File is a source of keys that reads a file and reloads it when it changes. It checks the
 // dates of the keys for every token, even if the file can no longer be read. Use a File
-// as mcpseal.Config.Keys if several processes share keys.
+// as tripseal.Config.Keys if several processes share keys.
 type File struct {
 	path    string
 	text    func() ([]byte, error) // reads the file
@@ -23,11 +23,11 @@ type File struct {
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held during each write to f.current
 
-	loading    sync.Mutex                 // held while the file is loaded; guards the next six fields
-	good       fileSum                    // the hash of the last usable version of the file
-	since      time.Time                  // when the last usable version of the file was loaded
-	sealed     lastSeals                  // the keys with which this process sealed; they still open tokens if the file drops them
-	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
+	loading    sync.Mutex                  // held while the file is loaded; guards the next six fields
+	good       fileSum                     // the hash of the last usable version of the file
+	since      time.Time                   // when the last usable version of the file was loaded
+	sealed     lastSeals                   // the keys with which this process sealed; they still open tokens if the file drops them
+	revoked    map[tripseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
 
@@ -54,7 +54,7 @@ func OpenFile(path string, options *Options) (*File, error) {
 }
 
 func newFile(path string, text func() ([]byte, error), options *Options) (*File, error) {
-	f := &File{path: path, text: text, sealed: make(lastSeals), revoked: make(map[mcpseal.KeyID]struct{}), stopped: make(chan struct{})}
+	f := &File{path: path, text: text, sealed: make(lastSeals), revoked: make(map[tripseal.KeyID]struct{}), stopped: make(chan struct{})}
 	if options != nil {
 		f.options = *options
 	}
@@ -67,9 +67,9 @@ func newFile(path string, text func() ([]byte, error), options *Options) (*File,
 }
 
 // Ring returns a ring of the keys that seal and open tokens now. It implements
-// [mcpseal.KeySource]. A boundary calls Ring for every token; call it yourself to see
+// [tripseal.KeySource]. A boundary calls Ring for every token; call it yourself to see
 // which keys are in use.
-func (f *File) Ring() *mcpseal.Ring {
+func (f *File) Ring() *tripseal.Ring {
 	now := time.Now()
 	p := f.current.Load()
 	if p.covers(now) {

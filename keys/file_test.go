@@ -14,16 +14,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // dated is a key with its dates, which count from now. The key does not expire if opensFor has the
 // value never.
 type dated struct {
-	mcpseal.Key
+	tripseal.Key
 	sealsIn, opensFor time.Duration
 }
 
@@ -46,7 +46,7 @@ func text(t testing.TB, all ...dated) []byte {
 	return d.Bytes()
 }
 
-func one(key mcpseal.Key) dated { return dated{key, 0, never} }
+func one(key tripseal.Key) dated { return dated{key, 0, never} }
 
 func write(t testing.TB, path string, text []byte) {
 	t.Helper()
@@ -101,32 +101,32 @@ func open(t testing.TB, path string, options keys.Options) (*keys.File, *diary) 
 	return f, l
 }
 
-func seals(f *keys.File) mcpseal.KeyID { return f.Ring().IDs()[0] }
+func seals(f *keys.File) tripseal.KeyID { return f.Ring().IDs()[0] }
 
 func TestFileIsAKeySource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	f, _ := open(t, path, keys.Options{})
 	sealtest.TestKeySource(t, f)
 }
 
 func TestOneFileRotatesByTheClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		const span = 12 * time.Minute
 		write(t, path, text(t, dated{a, 0, time.Hour + span}, dated{b, time.Hour, never}))
 		f, l := open(t, path, keys.Options{LongestTTL: 10 * time.Minute, Every: time.Minute})
 		for _, c := range []struct {
 			after time.Duration
-			want  []mcpseal.KeyID
+			want  []tripseal.KeyID
 		}{
-			{0, []mcpseal.KeyID{a.ID(), b.ID()}},
-			{time.Hour - time.Millisecond, []mcpseal.KeyID{a.ID(), b.ID()}},
-			{time.Millisecond, []mcpseal.KeyID{b.ID(), a.ID()}},
-			{span - time.Millisecond, []mcpseal.KeyID{b.ID(), a.ID()}},
-			{time.Millisecond, []mcpseal.KeyID{b.ID()}},
-			{1000 * time.Hour, []mcpseal.KeyID{b.ID()}},
+			{0, []tripseal.KeyID{a.ID(), b.ID()}},
+			{time.Hour - time.Millisecond, []tripseal.KeyID{a.ID(), b.ID()}},
+			{time.Millisecond, []tripseal.KeyID{b.ID(), a.ID()}},
+			{span - time.Millisecond, []tripseal.KeyID{b.ID(), a.ID()}},
+			{time.Millisecond, []tripseal.KeyID{b.ID()}},
+			{1000 * time.Hour, []tripseal.KeyID{b.ID()}},
 		} {
 			time.Sleep(c.after)
 			if got := f.Ring().IDs(); !slices.Equal(got, c.want) {
@@ -147,23 +147,23 @@ func TestOneFileRotatesByTheClock(t *testing.T) {
 
 func TestKeyPastItsTimeStopsOpeningWhileTheFileIsBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	oldRing, err := mcpseal.NewRing(a)
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
+	oldRing, err := tripseal.NewRing(a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
 	logger := slog.New(slog.DiscardHandler)
-	minter, err := mcpseal.New(mcpseal.Config{Keys: oldRing, Audience: "test", TTL: 100 * time.Hour, MaxFlow: mcpseal.NoLimit, Logger: logger})
+	minter, err := tripseal.New(tripseal.Config{Keys: oldRing, Audience: "test", TTL: 100 * time.Hour, MaxFlow: tripseal.NoLimit, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	request := tripseal.Request{Method: "tools/call", Target: "deploy"}
 	synctest.Test(t, func(t *testing.T) {
 		write(t, path, text(t, dated{a, 0, 2*time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
 		f, l := open(t, path, keys.Options{Every: time.Second})
 		defer f.Close()
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", MaxFlow: mcpseal.NoLimit, Logger: logger})
+		boundary, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", MaxFlow: tripseal.NoLimit, Logger: logger})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,14 +172,14 @@ func TestKeyPastItsTimeStopsOpeningWhileTheFileIsBroken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, []byte("mcpseal-keys 1\n"))
+		write(t, path, []byte("tripseal-keys 1\n"))
 		time.Sleep(2*time.Hour + 2*time.Minute - time.Millisecond)
 		if _, err := boundary.Open(ctx, request, token); err != nil {
 			t.Fatalf("before its time: %v", err)
 		}
 		time.Sleep(time.Millisecond)
-		var rejected *mcpseal.RejectError
-		if _, err := boundary.Open(ctx, request, token); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonUnknownKey {
+		var rejected *tripseal.RejectError
+		if _, err := boundary.Open(ctx, request, token); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonUnknownKey {
 			t.Errorf("past its time: %v", err)
 		}
 		if _, err := boundary.Seal(ctx, &round, nil); err == nil {
@@ -202,32 +202,32 @@ func TestKeyPastItsTimeStopsOpeningWhileTheFileIsBroken(t *testing.T) {
 
 func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
 	f, _ := open(t, path, keys.Options{})
-	config := mcpseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)}
-	if _, err := mcpseal.New(config); err != nil {
+	config := tripseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)}
+	if _, err := tripseal.New(config); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Outlast(time.Minute); err != nil { // no change: LongestTTL is one hour by default
 		t.Error(err)
 	}
 	config.URLTTL = 24 * time.Hour
-	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "tokens live for 24h0m0s") {
+	if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "tokens live for 24h0m0s") {
 		t.Errorf("a boundary whose tokens live longer than their key: %v", err)
 	}
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
 	}
-	// mcpseal.New refuses this boundary because of AlsoOpen, so the boundary's TTL does not count.
+	// tripseal.New refuses this boundary because of AlsoOpen, so the boundary's TTL does not count.
 	broken := config
-	broken.AlsoOpen = []mcpseal.Accepted{{}}
+	broken.AlsoOpen = []tripseal.Accepted{{}}
 	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})
 	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mcpseal.New(broken); err == nil {
+	if _, err := tripseal.New(broken); err == nil {
 		t.Error("a format that is nil")
 	}
 	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
@@ -238,12 +238,12 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if err := f.Reload(); err == nil {
 		t.Error("less than the hour that it makes room for anyway")
 	}
-	// Once mcpseal.New has succeeded, the boundary's TTL counts for every new file.
+	// Once tripseal.New has succeeded, the boundary's TTL counts for every new file.
 	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mcpseal.New(config); err != nil {
+	if _, err := tripseal.New(config); err != nil {
 		t.Fatal(err)
 	}
 	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
@@ -254,15 +254,15 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 
 func TestRevokedKeysOpenNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	both := text(t, dated{a, 0, never}, dated{b, -time.Hour, never})
 	write(t, path, both)
 	f, l := open(t, path, keys.Options{})
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, _ := boundary.Open(ctx, request, "")
 	token, err := boundary.Seal(ctx, &round, nil)
 	if err != nil {
@@ -276,18 +276,18 @@ func TestRevokedKeysOpenNothing(t *testing.T) {
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := boundary.Open(ctx, request, token); !errors.Is(err, mcpseal.ErrRejected) {
+	if _, err := boundary.Open(ctx, request, token); !errors.Is(err, tripseal.ErrRejected) {
 		t.Errorf("a revoked key opens: %v", err)
 	}
 	said, events := l.take()
-	if len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) || !strings.Contains(said, "keys were revoked") {
+	if len(events) != 1 || !slices.Equal(events[0].Removed, []tripseal.KeyID{a.ID()}) || !strings.Contains(said, "keys were revoked") {
 		t.Errorf("%+v\n%s", events, said)
 	}
 }
 
 func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	f, l := open(t, path, keys.Options{})
 	if said, _ := l.take(); strings.Contains(said, "chmod") {
 		t.Errorf("mode 0600: %s", said)
@@ -316,7 +316,7 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 func TestFolderThatOthersCanWriteIsWarnedAbout(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	must(t, os.Chmod(dir, 0o700))
 	f, l := open(t, path, keys.Options{})
 	for mode, warned := range map[os.FileMode]bool{0o777: true, 0o770: true, 0o755: false, 0o777 | os.ModeSticky: false} {
@@ -338,7 +338,7 @@ func TestFileOfAnotherUserIsWarnedAbout(t *testing.T) {
 		t.Skip("only root can give a file away")
 	}
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	must(t, os.Chown(path, 65534, -1))
 	_, l := open(t, path, keys.Options{})
 	if said, _ := l.take(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "another user (uid 65534) owns the file") {
@@ -350,7 +350,7 @@ func TestFileOfAnotherUserIsWarnedAbout(t *testing.T) {
 // folder that everybody can write to, where a link is swapped.
 func TestMountedSecretLoadsAndReloadsWithoutAWarning(t *testing.T) {
 	dir := t.TempDir()
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	mount := func(name string, text []byte) {
 		t.Helper()
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
@@ -372,14 +372,14 @@ func TestMountedSecretLoadsAndReloadsWithoutAWarning(t *testing.T) {
 
 func TestNothingSecretIsSaid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	good := text(t, one(key))
 	write(t, path, good)
 	f, l := open(t, path, keys.Options{})
 	l.take()
 	secret := key.Reveal()
 	for _, bad := range []string{
-		"mcpseal-keys 1\n" + secret + "\nend\n",
+		"tripseal-keys 1\n" + secret + "\nend\n",
 		strings.Replace(string(good), "secret=", "secret=x", 1),
 		strings.Replace(string(good), "secret=", "secret ", 1),
 		strings.Replace(string(good), secret, secret[:len(secret)-1], 1),
@@ -403,7 +403,7 @@ func TestNothingSecretIsSaid(t *testing.T) {
 
 func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a := mcpseal.GenerateKey()
+	a := tripseal.GenerateKey()
 	write(t, path, text(t, one(a)))
 	f, err := keys.OpenFile(path, &keys.Options{
 		Logger:   slog.New(panicking{}),
@@ -413,7 +413,7 @@ func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	b := mcpseal.GenerateKey()
+	b := tripseal.GenerateKey()
 	write(t, path, text(t, dated{a, -time.Hour, never}, one(b)))
 	if err := f.Reload(); err != nil || seals(f) != b.ID() {
 		t.Error(err)
@@ -427,7 +427,7 @@ func (panicking) Handle(context.Context, slog.Record) error { panic("log") }
 
 func TestCloseStopsFollowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a := mcpseal.GenerateKey()
+	a := tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		write(t, path, text(t, one(a)))
 		f, l := open(t, path, keys.Options{Every: time.Second})
@@ -444,7 +444,7 @@ func TestCloseStopsFollowing(t *testing.T) {
 
 func TestOptionsThatAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	for _, o := range []keys.Options{
 		{LongestTTL: -1}, {LongestTTL: 1000000 * time.Hour}, {Skew: -1}, {Skew: 2 * time.Hour}, {Every: 1}, {Every: -1}, {Unwrap: []keys.Unwrapper{nil}},
 	} {
@@ -459,7 +459,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 // the key is not revoked.
 func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	backup := text(t, dated{a, -time.Hour, never}, one(b))
 	write(t, path, backup)
 	f, l := open(t, path, keys.Options{})
@@ -491,7 +491,7 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 
 func TestRecoveryIsTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	good := text(t, one(mcpseal.GenerateKey()))
+	good := text(t, one(tripseal.GenerateKey()))
 	write(t, path, good)
 	f, l := open(t, path, keys.Options{})
 	write(t, path, good[:20])
@@ -510,7 +510,7 @@ func TestRecoveryIsTold(t *testing.T) {
 // each record. The source must not keep the logger that was the default when it opened the file.
 func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	f, err := keys.OpenFile(path, nil)
 	if err != nil {
 		t.Fatal(err)

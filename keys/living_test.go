@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // revoked returns the text of a file in which the keys with these ids were revoked.
-func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
+func revoked(t testing.TB, text []byte, ids ...tripseal.KeyID) []byte {
 	t.Helper()
 	d, err := keyfile.Parse(text)
 	if err != nil {
@@ -30,16 +30,16 @@ func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
 }
 
 // opens reports whether f would open a token of this key.
-func opens(f *keys.File, key mcpseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
+func opens(f *keys.File, key tripseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
 
 // TestFileThatLacksALivingKeyIsRefused checks that a new file must have every key that has not
 // expired. Otherwise an older copy of the file, or a deleted line, would make the service reject
 // tokens that users hold.
 func TestFileThatLacksALivingKeyIsRefused(t *testing.T) {
-	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b, c := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
 	for name, lacking := range map[string]struct {
 		before, after []dated
-		missing       mcpseal.Key
+		missing       tripseal.Key
 	}{
 		"the one that seals": {[]dated{{a, -2 * time.Hour, never}, {b, -time.Hour, never}}, []dated{{a, -2 * time.Hour, never}}, b},
 		"one that opens":     {[]dated{{a, -2 * time.Hour, never}, {b, -time.Hour, never}}, []dated{{b, -time.Hour, never}}, a},
@@ -75,7 +75,7 @@ func TestFileThatLacksALivingKeyIsRefused(t *testing.T) {
 
 func TestFileThatLacksALivingKeyIsToldUntilItIsResolved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, dated{a, -time.Hour, 2 * time.Hour}, dated{b, 0, never}))
@@ -100,7 +100,7 @@ func TestFileThatLacksALivingKeyIsToldUntilItIsResolved(t *testing.T) {
 
 func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	both := text(t, dated{a, -time.Hour, never}, one(b))
 	write(t, path, both)
 	f, l := open(t, path, keys.Options{})
@@ -109,7 +109,7 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 	if err := f.Reload(); err != nil || opens(f, a) || !opens(f, b) {
 		t.Errorf("keys %v, %v", f.Ring().IDs(), err)
 	}
-	if _, events := l.take(); len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) {
+	if _, events := l.take(); len(events) != 1 || !slices.Equal(events[0].Removed, []tripseal.KeyID{a.ID()}) {
 		t.Errorf("events %+v", events)
 	}
 }
@@ -117,7 +117,7 @@ func TestRevokedLineExplainsAMissingKey(t *testing.T) {
 // lateReplica returns a replica that got the rotation to a new key late: an hour and a half after
 // this key should have begun to seal. Until then, the replica sealed with the old key. The returned
 // time is when it got the rotation.
-func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
+func lateReplica(t *testing.T, path string, a, b tripseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
 	t.Helper()
 	time.Sleep(48 * time.Hour)
 	first := text(t, dated{a, -24 * time.Hour, never})
@@ -140,7 +140,7 @@ func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Optio
 // gets a rotation late. According to the new file, the old key has expired long ago, but the
 // replica sealed with that key a moment ago.
 func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	for name, c := range map[string]struct {
 		options keys.Options
 		file    string // a line to add to the file
@@ -195,15 +195,15 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 // a late rotation arrived.
 func TestTokensOfALateReplicaOpenThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
 		rotation := text(t, dated{a, -24 * time.Hour, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never})
 		f, _ := open(t, path, keys.Options{})
 		defer f.Close()
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: time.Hour, MaxFlow: mcpseal.NoLimit, Logger: slog.New(slog.DiscardHandler)})
+		boundary, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: time.Hour, MaxFlow: tripseal.NoLimit, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestTokensOfALateReplicaOpenThere(t *testing.T) {
 
 func TestLateRotationIsWarnedAbout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		f, l, _ := lateReplica(t, path, a, b, keys.Options{})
 		defer f.Close()
@@ -234,7 +234,7 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "arrived after") || !strings.Contains(said, b.ID().String()) {
 			t.Errorf("said %s", said)
 		}
-		if len(events) != 1 || !slices.Equal(events[0].Late, []mcpseal.KeyID{b.ID()}) || !slices.Equal(events[0].Opens, []mcpseal.KeyID{b.ID(), a.ID()}) {
+		if len(events) != 1 || !slices.Equal(events[0].Late, []tripseal.KeyID{b.ID()}) || !slices.Equal(events[0].Opens, []tripseal.KeyID{b.ID(), a.ID()}) {
 			t.Errorf("events %+v", events)
 		}
 	})
@@ -260,7 +260,7 @@ func TestLateRotationIsWarnedAbout(t *testing.T) {
 // When a replica gets the new file, the date in it is already past.
 func TestRotationFromAClockThatIsBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
@@ -298,7 +298,7 @@ func TestRotationFromAClockThatIsBehind(t *testing.T) {
 // revoked key. Either the file with the rotation revokes the key, or the next file does.
 func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, _ := lateReplica(t, path, a, b, keys.Options{})
 		defer f.Close()
@@ -324,7 +324,7 @@ func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
 // rotation. The key must stay when the next file lacks it, and when a second late rotation follows.
 func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b, c := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, arrived := lateReplica(t, path, a, b, keys.Options{})
 		defer f.Close()
@@ -353,7 +353,7 @@ func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
 // until ten minutes ago.
 func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, dated{a, -24 * time.Hour, 3*time.Hour + 2*time.Minute}, dated{b, 2 * time.Hour, never}))
@@ -380,7 +380,7 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 // seals with the third key before that key's date.
 func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b, c := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		// The second key was revoked on a host whose clock is ahead.
@@ -408,14 +408,14 @@ func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 // whose old key expires too early.
 func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
 	f, l := open(t, path, keys.Options{})
-	_, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)})
-	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
+	_, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)})
+	if want := "run: tripseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// Change the file as the command mcpseal keys extend does. After a reload, mcpseal.New must
+	// Change the file as the command tripseal keys extend does. After a reload, tripseal.New must
 	// accept the TTL of two hours.
 	d, err := keyfile.Read(path)
 	if err != nil {
@@ -428,23 +428,23 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if _, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Errorf("after the repair: %v", err)
 	}
 	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
 	_, err = keys.OpenFile(path, &keys.Options{Skew: 5 * time.Minute})
-	if want := "run: mcpseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "run: tripseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	// Now the service runs, and the old key in the file expires too early again. The log must name
-	// the command mcpseal keys extend.
+	// the command tripseal keys extend.
 	l.take()
 	write(t, path, text(t, dated{a, -time.Hour, 30 * time.Minute}, dated{b, 0, never}))
 	var short *keyfile.TooShort
 	if err := f.Reload(); !errors.As(err, &short) {
 		t.Error(err)
 	}
-	if said, _ := l.take(); !strings.Contains(said, "run: mcpseal keys extend "+path+" --ttl 2h") {
+	if said, _ := l.take(); !strings.Contains(said, "run: tripseal keys extend "+path+" --ttl 2h") {
 		t.Errorf("said %s", said)
 	}
 }
@@ -454,7 +454,7 @@ func TestFewIDsAreLogged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	var many []dated
 	for i := range 200 {
-		many = append(many, dated{mcpseal.GenerateKey(), -time.Duration(i) * time.Minute, never})
+		many = append(many, dated{tripseal.GenerateKey(), -time.Duration(i) * time.Minute, never})
 	}
 	all := text(t, many...)
 	write(t, path, all)
@@ -471,7 +471,7 @@ func TestFewIDsAreLogged(t *testing.T) {
 	if said, _ := l.take(); len(said) > 700 {
 		t.Errorf("%d bytes: %s", len(said), said)
 	}
-	var ids []mcpseal.KeyID
+	var ids []tripseal.KeyID
 	for _, k := range many[1:] {
 		ids = append(ids, k.ID())
 	}

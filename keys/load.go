@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 type fileSum [sha256.Size]byte
@@ -78,7 +78,7 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	if s.secrets, err = f.unwrapping.secretsFor(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if a ring of all keys is valid, every later ring is too, because it has only some of them
+	_, err = tripseal.NewRing(s.secretsOf(s.keys)...) // if a ring of all keys is valid, every later ring is too, because it has only some of them
 	return s, err
 }
 
@@ -96,7 +96,7 @@ func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	if p == nil {
 		return nil
 	}
-	var missing []mcpseal.KeyID
+	var missing []tripseal.KeyID
 	for _, k := range p.schedule.keys {
 		if keys[k.ID] == nil && revoked[k.ID] == nil && k.Opens(now) {
 			missing = append(missing, k.ID)

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // The model checks that replicas do what the table in docs/operations.md, "Which tokens still
@@ -27,8 +27,8 @@ import (
 // model shifts the dates in the file that a replica gets.
 
 const (
-	modelSteps    = "MCPSEAL_MODEL_STEPS" // the variable that replaces the default number of steps
-	modelSeed     = "MCPSEAL_MODEL_SEED"
+	modelSteps    = "TRIPSEAL_MODEL_STEPS" // the variable that replaces the default number of steps
+	modelSeed     = "TRIPSEAL_MODEL_SEED"
 	modelLifetime = time.Hour
 	modelSkew     = time.Minute
 )
@@ -73,8 +73,8 @@ type model struct {
 	random   *rand.Rand
 	step     int
 	replicas []*replica
-	versions []*version            // the versions that the operator made, oldest first
-	since    map[mcpseal.KeyID]int // the number of the first version with the key
+	versions []*version             // the versions that the operator made, oldest first
+	since    map[tripseal.KeyID]int // the number of the first version with the key
 	tokens   []token
 	saw      map[string]int // how often each kind of step or result occurred
 }
@@ -83,8 +83,8 @@ type model struct {
 type version struct {
 	*keyfile.Document
 	number int // -1 if somebody edited the file by hand
-	keys   map[mcpseal.KeyID]*keyfile.Key
-	gone   map[mcpseal.KeyID]*keyfile.Revocation
+	keys   map[tripseal.KeyID]*keyfile.Key
+	gone   map[tripseal.KeyID]*keyfile.Revocation
 	froms  []time.Time              // when each key begins to seal, in order; revoked keys included
 	texts  map[time.Duration][]byte // the text for each offset of a replica's clock
 }
@@ -94,18 +94,18 @@ type replica struct {
 	offset time.Duration // of its clock
 	disk   *version      // the file that it reads when it starts or reloads
 	file   *File
-	codec  mcpseal.Codec
+	codec  tripseal.Codec
 
-	started int                         // how often it was started; tells its processes apart
-	inUse   *version                    // the version that it accepted last
-	revoked map[mcpseal.KeyID]bool      // the keys that are revoked in any version that the replica accepted since its last start
-	sealing mcpseal.KeyID               // the key that sealed at the last call of watch
-	sealed  map[mcpseal.KeyID]time.Time // the latest time at which each key may have sealed here
+	started int                          // how often it was started; tells its processes apart
+	inUse   *version                     // the version that it accepted last
+	revoked map[tripseal.KeyID]bool      // the keys that are revoked in any version that the replica accepted since its last start
+	sealing tripseal.KeyID               // the key that sealed at the last call of watch
+	sealed  map[tripseal.KeyID]time.Time // the latest time at which each key may have sealed here
 }
 
 type token struct {
 	text    string
-	key     mcpseal.KeyID
+	key     tripseal.KeyID
 	from    time.Time // when the key was to begin to seal
 	issued  time.Time // by the clock of the replica that sealed it
 	by      *replica
@@ -113,7 +113,7 @@ type token struct {
 }
 
 func newModel(t *testing.T, seed int) *model {
-	m := &model{T: t, random: rand.New(rand.NewPCG(uint64(seed), 0)), since: make(map[mcpseal.KeyID]int), saw: make(map[string]int)}
+	m := &model{T: t, random: rand.New(rand.NewPCG(uint64(seed), 0)), since: make(map[tripseal.KeyID]int), saw: make(map[string]int)}
 	d := new(keyfile.Document)
 	if err := d.Add(m.newKey(time.Now())); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (m *model) newKey(sealsFrom time.Time) *keyfile.Key {
 	for i := range secret {
 		secret[i] = byte(m.random.Uint32())
 	}
-	key, err := mcpseal.NewKey(secret)
+	key, err := tripseal.NewKey(secret)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func (m *model) start(r *replica) {
 			m.Fatal(err)
 		}
 		if err = file.load(true); err == nil {
-			r.file, r.codec = file, mcpseal.RingCodec(file, mcpseal.PurposeState)
+			r.file, r.codec = file, tripseal.RingCodec(file, tripseal.PurposeState)
 			break
 		}
 		if r.disk == m.latest() {
@@ -219,8 +219,8 @@ func (m *model) start(r *replica) {
 	}
 	r.started++
 	r.inUse = r.disk
-	r.revoked = make(map[mcpseal.KeyID]bool)
-	r.sealed = make(map[mcpseal.KeyID]time.Time)
+	r.revoked = make(map[tripseal.KeyID]bool)
+	r.sealed = make(map[tripseal.KeyID]time.Time)
 	r.learn()
 	r.sealing = r.shouldSeal()
 }
@@ -239,7 +239,7 @@ func opensAt(k *keyfile.Key, t time.Time) bool {
 
 // shouldSeal returns the key that must seal: the newest of the keys that open and may already seal.
 // If there is none, it returns the key that may seal next.
-func (r *replica) shouldSeal() mcpseal.KeyID {
+func (r *replica) shouldSeal() tripseal.KeyID {
 	var newest, first *keyfile.Key
 	for _, k := range r.inUse.keys {
 		if !opensAt(k, r.now()) {
@@ -370,7 +370,7 @@ func (m *model) edited() *version {
 	return newVersion(edited, -1)
 }
 
-func withoutLine(text []byte, id mcpseal.KeyID) (left []byte) {
+func withoutLine(text []byte, id tripseal.KeyID) (left []byte) {
 	for line := range bytes.Lines(text) {
 		if !bytes.HasPrefix(line, []byte("key "+id.String())) && !bytes.HasPrefix(line, []byte("revoked "+id.String())) {
 			left = append(left, line...)
@@ -384,7 +384,7 @@ func withoutLine(text []byte, id mcpseal.KeyID) (left []byte) {
 func (m *model) deliver(r *replica, v *version) {
 	r.disk = v
 	before := r.inUse
-	var lacks, back []mcpseal.KeyID
+	var lacks, back []tripseal.KeyID
 	for id, k := range before.keys {
 		if opensAt(k, r.now()) && v.keys[id] == nil && v.gone[id] == nil {
 			lacks = append(lacks, id)

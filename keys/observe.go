@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // Event says that the keys in use changed, or that a [File] became unusable or usable
@@ -21,15 +21,15 @@ type Event struct {
 	// stays in use. Err is nil if the present version is in use.
 	Err error
 	// Seals is the id of the key that seals tokens now.
-	Seals mcpseal.KeyID
+	Seals tripseal.KeyID
 	// Opens has the ids of all keys that open tokens now.
-	Opens []mcpseal.KeyID
+	Opens []tripseal.KeyID
 	// Removed has the ids of keys that were revoked while they still opened tokens.
-	Removed []mcpseal.KeyID
+	Removed []tripseal.KeyID
 	// Late has the ids of keys that arrived too late: when this replica got the file with the
 	// key, the key should already have been sealing. Until then, the replica sealed with an
 	// older key.
-	Late []mcpseal.KeyID
+	Late []tripseal.KeyID
 	// Next is the next time at which a key begins to seal or stops opening. It is the zero
 	// time if there is none.
 	Next time.Time
@@ -140,7 +140,7 @@ func (f *File) event(p *datedRing, err error) Event {
 
 // idsAttr returns a log attribute with the first ten ids. If there are more than ten, the
 // attribute also says how many there are.
-func idsAttr(name string, ids []mcpseal.KeyID) slog.Attr {
+func idsAttr(name string, ids []tripseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string
 	for _, id := range ids[:min(len(ids), most)] {

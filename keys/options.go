@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // Options changes how [OpenFile] treats its file. The zero value suits most services.

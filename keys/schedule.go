@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // schedule is a file of keys that was read and checked, and whose secrets were unwrapped.
@@ -17,13 +17,13 @@ type schedule struct {
 }
 
 // secretsOf maps the id of each key in a file to the key with its secret.
-type secretsOf map[mcpseal.KeyID]mcpseal.Key
+type secretsOf map[tripseal.KeyID]tripseal.Key
 
 // datedRing is a ring of keys, with the two times between which the ring is valid.
 type datedRing struct {
 	schedule     *schedule
-	ring         *mcpseal.Ring // nil if all keys have expired; then no token can be sealed or opened
-	since, until time.Time     // since: zero if no ring came before; until: zero if no ring follows
+	ring         *tripseal.Ring // nil if all keys have expired; then no token can be sealed or opened
+	since, until time.Time      // since: zero if no ring came before; until: zero if no ring follows
 }
 
 // covers reports whether the ring is valid at the time t. It also compares t with p.since,
@@ -50,13 +50,13 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 			opening = append(opening, l.key)
 		}
 	}
-	if ring, err := mcpseal.NewRing(opening...); err == nil {
+	if ring, err := tripseal.NewRing(opening...); err == nil {
 		p.ring = ring
 	}
 	return p
 }
 
-func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
+func contains(keys []tripseal.Key, id tripseal.KeyID) bool {
 	for _, k := range keys {
 		if k.ID() == id {
 			return true
@@ -69,7 +69,7 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 // file was loaded, its secret may still be wrapped. Then secretsOf leaves the key out. Such a
 // key is among the given keys only if the clock was set back after the load, or if all keys
 // of the file are given.
-func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
+func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []tripseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
 			secrets = append(secrets, secret)
@@ -84,10 +84,10 @@ func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 
 // lastSeals has each key with which this process may have sealed, and the latest time at
 // which it may have sealed with this key.
-type lastSeals map[mcpseal.KeyID]lastSeal
+type lastSeals map[tripseal.KeyID]lastSeal
 
 type lastSeal struct {
-	key mcpseal.Key
+	key tripseal.Key
 	at  time.Time
 }
 
@@ -117,7 +117,7 @@ func (l lastSeals) recordSeals(s *schedule, since, until time.Time) {
 
 // lateKeys returns the keys that must open tokens for longer than the new file says. It also
 // removes from l the keys that were revoked, and the keys whose tokens have all expired.
-func (l lastSeals) lateKeys(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
+func (l lastSeals) lateKeys(d *keyfile.Document, revoked map[tripseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()
 	for id, last := range l {
@@ -136,6 +136,6 @@ func (l lastSeals) lateKeys(d *keyfile.Document, revoked map[mcpseal.KeyID]struc
 
 // lateKey is a key that opens tokens for longer than the file says.
 type lateKey struct {
-	key   mcpseal.Key
+	key   tripseal.Key
 	until time.Time
 }

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // TestPhaseEndsBothWays checks that a ring is valid only between two times. The earlier of them
 // matters because the clock may be set back.
 func TestPhaseEndsBothWays(t *testing.T) {
 	noon := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	var d keyfile.Document
 	for _, k := range []*keyfile.Key{
 		{ID: a.ID(), SealsFrom: noon, OpensUntil: noon.Add(3 * time.Hour), Secret: keyfile.Plain(a)},
@@ -51,7 +51,7 @@ func TestSecretsThatLeftTheFileAreForgotten(t *testing.T) {
 	u := newUnwrapping([]Unwrapper{echo{}})
 	var all []*keyfile.Key
 	for range 3 {
-		key := mcpseal.GenerateKey()
+		key := tripseal.GenerateKey()
 		all = append(all, &keyfile.Key{ID: key.ID(), Secret: keyfile.Wrap("echo", []byte(key.Reveal()))})
 	}
 	for _, keys := range [][]*keyfile.Key{all[:2], all[1:]} {

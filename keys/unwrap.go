@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/keyfile"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Unwrapper decrypts secrets that were encrypted (wrapped) by a key service or by age. It is
@@ -16,7 +16,7 @@ import (
 // returns an error or panics, the file is not loaded. The same file is tried again after
 // longer and longer pauses. A changed file is tried at once.
 //
-// A decrypted secret is the text of a key, mcpseal_key1_…; in the file of keys, the encrypted
+// A decrypted secret is the text of a key, tripseal_key1_…; in the file of keys, the encrypted
 // secret is written as secret=SCHEME:BASE64. The package keys/agekeys is one implementation.
 // To test your own, call sealtest.TestUnwrapper.
 //
@@ -55,7 +55,7 @@ type unwrapping struct {
 
 	// Secrets that were already unwrapped: those of the file in use, and those of the last
 	// file that failed.
-	inUse, tried map[wrappedSum]mcpseal.Key
+	inUse, tried map[wrappedSum]tripseal.Key
 
 	// The last failure, the hash of the file that failed, the pause after the failure, and
 	// the time at which that file may be tried again.
@@ -67,7 +67,7 @@ type unwrapping struct {
 
 // wrappedSum identifies a wrapped secret.
 type wrappedSum struct {
-	id  mcpseal.KeyID
+	id  tripseal.KeyID
 	sum [sha256.Size]byte
 }
 
@@ -96,7 +96,7 @@ func (u *unwrapping) tooSoon(sum fileSum) error {
 func (u *unwrapping) secretsFor(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()
-	secrets, known := make(secretsOf), make(map[wrappedSum]mcpseal.Key)
+	secrets, known := make(secretsOf), make(map[wrappedSum]tripseal.Key)
 	for _, k := range keys {
 		wrapped := wrappedSum{k.ID, k.Secret.Sum()}
 		key, err := u.secretFor(ctx, k, wrapped)
@@ -124,11 +124,11 @@ func (u *unwrapping) failed(err error, sum fileSum) {
 
 // secretFor returns the secret of the key k. It calls an unwrapper only if the secret is
 // wrapped and was not unwrapped before.
-func (u *unwrapping) secretFor(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
+func (u *unwrapping) secretFor(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (tripseal.Key, error) {
 	if !k.Secret.Wrapped() {
 		return k.Open(ctx, nil)
 	}
-	for _, known := range []map[wrappedSum]mcpseal.Key{u.inUse, u.tried} {
+	for _, known := range []map[wrappedSum]tripseal.Key{u.inUse, u.tried} {
 		if key, ok := known[wrapped]; ok {
 			return key, nil
 		}
@@ -138,14 +138,14 @@ func (u *unwrapping) secretFor(ctx context.Context, k *keyfile.Key, wrapped wrap
 
 // callUnwrapper lets an unwrapper decrypt the secret of the key k. It returns at the latest
 // when ctx ends, even if the unwrapper has not returned.
-func (u *unwrapping) callUnwrapper(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
+func (u *unwrapping) callUnwrapper(ctx context.Context, k *keyfile.Key) (tripseal.Key, error) {
 	select {
 	case u.busy <- struct{}{}:
 	default:
-		return mcpseal.Key{}, errUnwrapStuck
+		return tripseal.Key{}, errUnwrapStuck
 	}
 	type result struct {
-		key mcpseal.Key
+		key tripseal.Key
 		err error
 	}
 	done := make(chan result, 1)
@@ -158,6 +158,6 @@ func (u *unwrapping) callUnwrapper(ctx context.Context, k *keyfile.Key) (mcpseal
 	case r := <-done:
 		return r.key, r.err
 	case <-ctx.Done():
-		return mcpseal.Key{}, errUnwrapSlow
+		return tripseal.Key{}, errUnwrapSlow
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // vault stands for a key service. It counts the calls of Unwrap, and a test can make it fail.
@@ -44,7 +44,7 @@ func (h *hoarder) Unwrap(context.Context, []byte) ([]byte, error) { return h.sec
 
 func TestBytesOfAnUnwrapperStayItsOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a := mcpseal.GenerateKey()
+	a := tripseal.GenerateKey()
 	write(t, path, wrapped(t, a.ID(), a.Reveal()))
 	h := &hoarder{[]byte(a.Reveal())}
 	for range 2 {
@@ -64,7 +64,7 @@ func flip(b []byte) []byte {
 // wrapped returns a file of keys whose secrets only the vault can unwrap. The newest key has the
 // given id. Its secret is the given plaintext, which need not be the secret of that id. The keys
 // of the parameter others are older.
-func wrapped(t *testing.T, id mcpseal.KeyID, plaintext string, others ...mcpseal.Key) []byte {
+func wrapped(t *testing.T, id tripseal.KeyID, plaintext string, others ...tripseal.Key) []byte {
 	t.Helper()
 	now := time.Now().Truncate(time.Millisecond)
 	var d keyfile.Document
@@ -82,7 +82,7 @@ func wrapped(t *testing.T, id mcpseal.KeyID, plaintext string, others ...mcpseal
 
 func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b, c := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
 	write(t, path, wrapped(t, a.ID(), a.Reveal()+"\n", b))
 	v := new(vault)
 	f, _ := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}})
@@ -120,12 +120,12 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 // a secret cannot be unwrapped. A new try must not unwrap the good secrets again.
 func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	good := mcpseal.GenerateKey()
-	others := make([]mcpseal.Key, 10)
+	good := tripseal.GenerateKey()
+	others := make([]tripseal.Key, 10)
 	for i := range others {
-		others[i] = mcpseal.GenerateKey()
+		others[i] = tripseal.GenerateKey()
 	}
-	bad := mcpseal.GenerateKey()
+	bad := tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour) // the clock of synctest starts in 2000; without this sleep, some keys would have a date in 1999, which is refused
 		write(t, path, text(t, one(good)))
@@ -163,7 +163,7 @@ func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
 // the unwrapper returns, it must not be called again.
 func TestUnwrapperThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	good, a := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, one(good)))
@@ -193,7 +193,7 @@ func TestUnwrapperThatHangs(t *testing.T) {
 
 func TestCloseEndsUnwrapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	good, a := tripseal.GenerateKey(), tripseal.GenerateKey()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		write(t, path, text(t, one(good)))
@@ -217,11 +217,11 @@ func TestCloseEndsUnwrapping(t *testing.T) {
 
 func TestKeysThatAreOverNeedNotBeUnwrapped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	a := mcpseal.GenerateKey()
+	a := tripseal.GenerateKey()
 	now := time.Now().Truncate(time.Second)
 	var d keyfile.Document
 	for _, k := range []*keyfile.Key{
-		{ID: mcpseal.KeyID{1}, Made: now, SealsFrom: now.Add(-100 * time.Hour), OpensUntil: now.Add(-time.Hour), Secret: keyfile.Wrap("gone", []byte("x"))},
+		{ID: tripseal.KeyID{1}, Made: now, SealsFrom: now.Add(-100 * time.Hour), OpensUntil: now.Add(-time.Hour), Secret: keyfile.Wrap("gone", []byte("x"))},
 		{ID: a.ID(), Made: now, SealsFrom: now.Add(-50 * time.Hour), Secret: keyfile.Plain(a)},
 	} {
 		if err := d.Add(k); err != nil {
@@ -237,7 +237,7 @@ func TestKeysThatAreOverNeedNotBeUnwrapped(t *testing.T) {
 
 func TestUnwrappersThatAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	write(t, path, text(t, one(tripseal.GenerateKey())))
 	for want, unwrappers := range map[string][]keys.Unwrapper{
 		"two of Options.Unwrap": {new(vault), new(vault)},
 		"is nil":                {nil},
@@ -258,7 +258,7 @@ type namedVault struct {
 func (v *namedVault) Scheme() string { return v.name }
 
 func TestUnwrapperThatFails(t *testing.T) {
-	a, b, good := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b, good := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()
 	for name, c := range map[string]struct {
 		file  []byte
 		fails func() error

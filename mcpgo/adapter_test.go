@@ -9,9 +9,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // limits lists what the adapter cannot do because of mcp-go. docs/threat-model.md describes the
@@ -127,13 +127,13 @@ func asked(result sealtest.AdapterResult) (mcp.ResultType, mcp.MultiRoundTripRes
 	r.InputRequests = make(mcp.InputRequests)
 	for key, kind := range result.Questions {
 		switch kind {
-		case mcpseal.KindForm:
+		case tripseal.KindForm:
 			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}})
-		case mcpseal.KindURL:
+		case tripseal.KindURL:
 			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", Mode: "url", URL: "https://example.com/", ElicitationID: "1"})
-		case mcpseal.KindSampling:
+		case tripseal.KindSampling:
 			r.InputRequests[key] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{MaxTokens: 1})
-		case mcpseal.KindRoots:
+		case tripseal.KindRoots:
 			r.InputRequests[key] = mcp.NewRootsInputRequest()
 		}
 	}

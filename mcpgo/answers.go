@@ -7,15 +7,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // keepAnswers returns the answers that the handler may see, in decoded form. In the first
 // round of a call nothing was asked before, so all answers are dropped, unless the tool is
 // in Options.Unsolicited. All answers to questions of gosdk/elicit are dropped too.
-func (p *Protection) keepAnswers(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
+func (p *Protection) keepAnswers(ctx context.Context, round *tripseal.Round, c *call) (kept mcp.InputResponses) {
 	if len(c.answers) == 0 {
 		return nil
 	}
@@ -24,10 +24,10 @@ func (p *Protection) keepAnswers(ctx context.Context, round *mcpseal.Round, c *c
 		return nil
 	}
 	// If no token says what was asked, the members of each answer must tell its kind.
-	anyKind := round.Waived()&mcpseal.ClaimQuestions != 0 ||
+	anyKind := round.Waived()&tripseal.ClaimQuestions != 0 ||
 		c.token == "" && c.method == string(mcp.MethodToolsCall) && p.unsolicited[c.target]
 	for key, answer := range c.answers {
-		kind := mcpseal.Kind(0)
+		kind := tripseal.Kind(0)
 		if anyKind {
 			kind = kindOf(answer)
 		} else {
@@ -49,8 +49,8 @@ func (p *Protection) keepAnswers(ctx context.Context, round *mcpseal.Round, c *c
 // kindAsked returns the kind of the question with this key in the previous round. It
 // returns 0 if there was no such question. For a question of KindURL it returns KindForm,
 // because the answers to both kinds look the same.
-func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
-	for _, kind := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
+func kindAsked(round *tripseal.Round, key string) tripseal.Kind {
+	for _, kind := range []tripseal.Kind{tripseal.KindForm, tripseal.KindSampling, tripseal.KindRoots} {
 		if round.Accepts(key, kind) {
 			return kind
 		}
@@ -61,7 +61,7 @@ func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
 // decodeAnswer decodes an answer to a question of this kind. In the result only the field of
 // this kind is set, so a handler cannot read the answer as another kind. It returns false
 // if the answer is of another kind, not complete, or not exact (see isExact).
-func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bool) {
+func decodeAnswer(answer mcp.InputResponse, kind tripseal.Kind) (mcp.InputResponse, bool) {
 	// If the client is an older one, mcp-go has already decoded the answer.
 	typed := answer.Elicitation != nil || answer.Sampling != nil || answer.Roots != nil
 	if kind == 0 || !typed && !isExact(answer, kind) {
@@ -75,21 +75,21 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 		answer = own
 	}
 	switch kind {
-	case mcpseal.KindForm, mcpseal.KindURL:
+	case tripseal.KindForm, tripseal.KindURL:
 		if !typed && answer.DecodeFor(mcp.MethodElicitationCreate) != nil {
 			return answer, false
 		}
 		if a := soundElicitation(answer.Elicitation); a != nil {
 			return mcp.InputResponse{Elicitation: a}, true
 		}
-	case mcpseal.KindSampling:
+	case tripseal.KindSampling:
 		if !typed && answer.DecodeFor(mcp.MethodSamplingCreateMessage) != nil {
 			return answer, false
 		}
 		if a := answer.Sampling; a != nil && a.Role != "" && a.Model != "" && wholeContent(a.Content) {
 			return mcp.InputResponse{Sampling: a}, true
 		}
-	case mcpseal.KindRoots:
+	case tripseal.KindRoots:
 		if !typed && answer.DecodeFor(mcp.MethodListRoots) != nil {
 			return answer, false
 		}
@@ -106,7 +106,7 @@ func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputRespons
 // object in the answer has two members with one name, or if a name differs only in case from
 // a name that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than
 // 16 MiB, or nests more than 128 levels deep.
-func isExact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
+func isExact(answer mcp.InputResponse, kind tripseal.Kind) bool {
 	text, err := answer.MarshalJSON() // the text that arrived, because the answer is not decoded yet
 	if err != nil {
 		return false
@@ -114,7 +114,7 @@ func isExact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	if !exactjson.Unmistakable(text, answerNames) {
 		return false
 	}
-	if kind != mcpseal.KindRoots {
+	if kind != tripseal.KindRoots {
 		return true
 	}
 	var answered struct {
@@ -137,7 +137,7 @@ func namesOf(names ...string) (set exactjson.Names) {
 
 // kindOf returns the kind of an answer, judged by the members of the answer. It returns 0
 // if the members fit no kind or several kinds.
-func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
+func kindOf(answer mcp.InputResponse) (kind tripseal.Kind) {
 	if answer.Elicitation == nil && answer.Sampling == nil && answer.Roots == nil {
 		var members struct{ Action, Model, Roots json.RawMessage }
 		text, err := answer.MarshalJSON()
@@ -157,13 +157,13 @@ func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
 	}
 	kinds := 0
 	if answer.Elicitation != nil {
-		kind, kinds = mcpseal.KindForm, kinds+1
+		kind, kinds = tripseal.KindForm, kinds+1
 	}
 	if answer.Sampling != nil {
-		kind, kinds = mcpseal.KindSampling, kinds+1
+		kind, kinds = tripseal.KindSampling, kinds+1
 	}
 	if answer.Roots != nil {
-		kind, kinds = mcpseal.KindRoots, kinds+1
+		kind, kinds = tripseal.KindRoots, kinds+1
 	}
 	if kinds != 1 {
 		return 0

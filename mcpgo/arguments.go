@@ -17,8 +17,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // A call of a tool has its arguments in two forms: RawArguments is the JSON that the client
@@ -206,7 +206,7 @@ func unbindable() []byte { return []byte("!" + rand.Text()) }
 // unbindable text. It does the same if a text in the value may be invalid UTF-8: encoding/json
 // writes U+FFFD for invalid UTF-8, so different values could have the same JSON.
 func jsonOf(value any) (text []byte) {
-	if mcpseal.Guard(func() (err error) {
+	if tripseal.Guard(func() (err error) {
 		var written bytes.Buffer
 		encoder := json.NewEncoder(&written)
 		encoder.SetEscapeHTML(false) // an escape takes six bytes, which would count against the limit

@@ -15,9 +15,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 type changeFunc func(context.Context, *mcp.CallToolRequest)
@@ -276,7 +276,7 @@ func TestOuterMiddlewareMayTryACallAgain(t *testing.T) {
 					return next(ctx, req)
 				}
 			}))
-			mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.MaxArguments = 1 << 10 }), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
+			mcpgo.Protect(srv, boundary(t, new(log), func(c *tripseal.Config) { c.MaxArguments = 1 << 10 }), &mcpgo.Options{AllowAnonymous: true, Logger: new(log).logger()})
 			var seen []int
 			srv.AddTool(mcp.NewTool("busy"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				seen = append(seen, len(req.GetArguments())+len(req.GetArguments()["deep"].([]any)[0].(map[string]any)))
@@ -336,7 +336,7 @@ func TestATokenThatAContextMakesUselessIsExplained(t *testing.T) {
 				return next(ctx, req)
 			}
 		}))
-		mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) {
+		mcpgo.Protect(srv, boundary(t, l, func(c *tripseal.Config) {
 			if bound {
 				return
 			}
@@ -345,7 +345,7 @@ func TestATokenThatAContextMakesUselessIsExplained(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Keys, c.Format, c.Audience = nil, format, "test"
-			c.Waive = mcpseal.ClaimAudience | mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+			c.Waive = tripseal.ClaimAudience | tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimQuestions | tripseal.ClaimFlow
 		}), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 		addHandlers(srv)
 		alice := as(t.Context(), "alice")
@@ -396,9 +396,9 @@ func TestATokenIsBoundToAnArgumentThatIsTakenOut(t *testing.T) {
 
 // anyText is a format that makes a digest of any text, even of one that is not JSON. An author may
 // write such a format.
-type anyText struct{ mcpseal.Format }
+type anyText struct{ tripseal.Format }
 
-func (anyText) Digest(b *mcpseal.Binding) ([]byte, error) {
+func (anyText) Digest(b *tripseal.Binding) ([]byte, error) {
 	sum := sha256.Sum256(b.Arguments)
 	return sum[:16], nil
 }
@@ -407,14 +407,14 @@ func (anyText) Digest(b *mcpseal.Binding) ([]byte, error) {
 // whose arguments cannot be written as JSON. No later call may open this token, even one with the same
 // arguments.
 func TestArgumentsThatCannotBeBoundAreNeverTheSame(t *testing.T) {
-	format := anyText{mcpseal.NativeFormat(mcpseal.Ephemeral())}
+	format := anyText{tripseal.NativeFormat(tripseal.Ephemeral())}
 	var set any
 	srv := server.NewMCPServer("test", "1", asHook(func(_ context.Context, req *mcp.CallToolRequest) {
 		if set != nil {
 			req.Params.Arguments = set
 		}
 	}))
-	mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.Keys, c.Format, c.MaxArguments, c.Audience = nil, format, 100, "test" }), &mcpgo.Options{Principal: userFromContext})
+	mcpgo.Protect(srv, boundary(t, new(log), func(c *tripseal.Config) { c.Keys, c.Format, c.MaxArguments, c.Audience = nil, format, 100, "test" }), &mcpgo.Options{Principal: userFromContext})
 	addHandlers(srv)
 	alice := as(t.Context(), "alice")
 	ask := func(arguments, token string) reply {
@@ -682,7 +682,7 @@ func TestArgumentsThatAHookRewritesAloneMayBeAsLongAsOthers(t *testing.T) {
 	srv := server.NewMCPServer("test", "1", asHook(func(_ context.Context, req *mcp.CallToolRequest) {
 		req.Params.RawArguments = json.RawMessage(jsonText(req.Params.Arguments))
 	}))
-	mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.MaxArguments = 4096 }), &mcpgo.Options{AllowAnonymous: true})
+	mcpgo.Protect(srv, boundary(t, new(log), func(c *tripseal.Config) { c.MaxArguments = 4096 }), &mcpgo.Options{AllowAnonymous: true})
 	addHandlers(srv)
 	if r := send(t.Context(), t, srv, "tools/call", `"name":"ask","arguments":{ "t":"`+strings.Repeat("x", 4000)+`"}`); r.Result.RequestState == "" {
 		t.Errorf("got %s", r.raw)

@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 type loginKey struct{}
@@ -82,7 +82,7 @@ func TestTheRegisteredNameOfAToolCounts(t *testing.T) {
 			}
 		})
 		srv, alice := server.NewMCPServer("test", "1", server.WithHooks(hooks)), as(t.Context(), "alice")
-		b := boundary(t, l, func(c *mcpseal.Config) { c.Replay, c.ReplayTools = newStore(t), []string{name} })
+		b := boundary(t, l, func(c *tripseal.Config) { c.Replay, c.ReplayTools = newStore(t), []string{name} })
 		mcpgo.Protect(srv, b, &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 		addHandlers(srv)
 		registered := srv.GetTool("ask")
@@ -253,7 +253,7 @@ func (h callsBack) Handle(ctx context.Context, _ slog.Record) error {
 // TestALogThatAsksWhoIsCallingDoesNotHang uses a log that asks Options.Principal for the user of
 // each record. The first record says that there is no user.
 func TestALogThatAsksWhoIsCallingDoesNotHang(t *testing.T) {
-	var principal mcpseal.Principal
+	var principal tripseal.Principal
 	records := 0
 	handler := callsBack{slog.NewTextHandler(new(log), nil), func(ctx context.Context) {
 		records++

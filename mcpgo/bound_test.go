@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // hasMiddleware reads private fields of mcp-go. If a newer mcp-go has no such fields, hasMiddleware
@@ -103,8 +103,8 @@ func FuzzBoundText(f *testing.F) {
 }
 
 // opensFor reports whether a token that was sealed for some arguments opens for others.
-func opensFor(t *testing.T, b *mcpseal.Boundary, sealed, opened []byte) bool {
-	request := mcpseal.Request{Method: "tools/call", Target: "t", Arguments: sealed}
+func opensFor(t *testing.T, b *tripseal.Boundary, sealed, opened []byte) bool {
+	request := tripseal.Request{Method: "tools/call", Target: "t", Arguments: sealed}
 	round, err := b.Open(t.Context(), request, "")
 	if err != nil {
 		return false
@@ -173,9 +173,9 @@ func arrivalsHeld() (n int) {
 	return n
 }
 
-func newBoundary(t testing.TB) *mcpseal.Boundary {
+func newBoundary(t testing.TB) *tripseal.Boundary {
 	t.Helper()
-	b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	b, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/tripseal/tripseal/adapter"
 )
 
 // call has the fields that requests of tools/call, prompts/get and resources/read have in

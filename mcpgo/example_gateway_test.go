@@ -15,8 +15,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // gatewayHeader is the header in which the gateway names the user that it has verified. The
@@ -56,8 +56,8 @@ func archive(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, e
 
 // A gateway in front of the server has verified the user, and names the user in a header.
 func ExampleOptions_gateway() {
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "projects.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "projects.example.com", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		stdlog.Fatal(err)

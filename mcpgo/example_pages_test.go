@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 type ticket struct {
@@ -48,7 +48,7 @@ func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after 
 
 // A client walks through the pages of a tool. It cannot read the cursors.
 func ExampleAddPagedTool() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "tickets.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "tickets.example.com"})
 	if err != nil {
 		stdlog.Fatal(err)
 	}

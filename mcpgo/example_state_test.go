@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // draft is what the tool remembers while the user thinks about the question.
@@ -50,7 +50,7 @@ func (reader) Elicit(_ context.Context, req mcp.ElicitationRequest) (*mcp.Elicit
 
 // A tool remembers a Go value from the round that asks to the round that gets the answer.
 func ExampleState() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "blog.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "blog.example.com"})
 	if err != nil {
 		stdlog.Fatal(err)
 	}

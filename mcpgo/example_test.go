@@ -10,13 +10,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 func ExampleProtect() {
 	log := exampleLog{}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func ExampleOptions_principal() {
 		return user, nil
 	}}
 	srv := server.NewMCPServer("release", "1.0.0")
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()})
 	if err != nil {
 		stdlog.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // naive is a handler that trusts the types of its answers, and panics if one is wrong.

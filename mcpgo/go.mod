@@ -1,10 +1,10 @@
-module github.com/mcpseal/mcpseal/mcpgo
+module github.com/tripseal/tripseal/mcpgo
 
 go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v1.0.0
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 )
 
 require (
@@ -16,4 +16,4 @@ require (
 	golang.org/x/text v0.14.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ..
+replace github.com/tripseal/tripseal => ..

@@ -14,8 +14,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
 )
 
 // The hooks in this file see what middleware cannot see: the requests and results of
@@ -274,7 +274,7 @@ func (i *installation) decideTask(ctx context.Context, req *mcp.CallToolRequest)
 	}
 	if req.Params.RequestState != "" || len(req.Params.InputResponses) > 0 {
 		req.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{}
-		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", mcpseal.PlainText(req.Params.Name))
+		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", tripseal.PlainText(req.Params.Name))
 	}
 }
 
@@ -339,14 +339,14 @@ func digest(token string) [32]byte {
 // refuse logs the reason for the operator. It returns an error that tells the client nothing
 // about the reason.
 func (p *Protection) refuse(ctx context.Context, method, reason string) error {
-	p.logger().ErrorContext(ctx, "mcpgo: "+reason, "method", mcpseal.PlainText(method))
+	p.logger().ErrorContext(ctx, "mcpgo: "+reason, "method", tripseal.PlainText(method))
 	return errInternal
 }
 
 // errInternal is the error that a client gets if something fails in the server. mcp-go
 // sends the text of a handler's error unchanged, with the code -32603, so this text tells
 // nothing about the failure.
-var errInternal = errors.New(mcpseal.Wire(nil).Message)
+var errInternal = errors.New(tripseal.Wire(nil).Message)
 
 // registered yields the names in Config.ReplayTools and Options.Unsolicited for which an ordinary
 // tool is registered. It does not use the list that the client gets, because hooks may have changed

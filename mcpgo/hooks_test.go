@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // plain is middleware that asks for input itself, with a state in plaintext.

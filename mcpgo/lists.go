@@ -8,8 +8,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // addListHooks adds the hooks that give clients sealed cursors in place of mcp-go's
@@ -136,6 +136,6 @@ func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, reque
 	*next = mcp.Cursor(sealed)
 }
 
-func (p *Protection) listRequest(method mcp.MCPMethod) mcpseal.Request {
-	return mcpseal.Request{Method: string(method), Principal: p.caller}
+func (p *Protection) listRequest(method mcp.MCPMethod) tripseal.Request {
+	return tripseal.Request{Method: string(method), Principal: p.caller}
 }

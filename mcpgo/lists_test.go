@@ -11,15 +11,15 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}
 
 // listed returns a server with five tools, prompts, resources, templates and tasks each. A page
 // of a list has two of them.
-func listed(t testing.TB, l *log, change func(*mcpseal.Config)) *server.MCPServer {
+func listed(t testing.TB, l *log, change func(*tripseal.Config)) *server.MCPServer {
 	t.Helper()
 	srv := server.NewMCPServer("test", "1", server.WithPaginationLimit(2), server.WithTaskCapabilities(true, true, true))
 	mcpgo.Protect(srv, boundary(t, l, change), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})

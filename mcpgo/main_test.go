@@ -14,9 +14,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // log is a log that tests can read.
@@ -39,13 +39,13 @@ func (l *log) String() string {
 
 func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-func boundary(t testing.TB, l *log, change func(*mcpseal.Config)) *mcpseal.Boundary {
+func boundary(t testing.TB, l *log, change func(*tripseal.Config)) *tripseal.Boundary {
 	t.Helper()
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: l.logger()}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Logger: l.logger()}
 	if change != nil {
 		change(&config)
 	}
-	b, err := mcpseal.New(config)
+	b, err := tripseal.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func has(t testing.TB, l *log, text string) {
 	}
 }
 
-func newStore(t testing.TB) mcpseal.ReplayStore {
+func newStore(t testing.TB) tripseal.ReplayStore {
 	t.Helper()
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/mcpgo/internal/passage"
 )
 
 // tool is the middleware for calls of tools.
@@ -78,7 +78,7 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 			i.logger().ErrorContext(ctx, "mcpgo: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", c.method)
 		}
 	}()
-	panicked := mcpseal.Guard(func() error {
+	panicked := tripseal.Guard(func() error {
 		if result, err = serveCall(i, ctx, c, handler); err != nil {
 			tryError(err)
 		}
@@ -86,7 +86,7 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	})
 	returned = true
 	if panicked != nil {
-		part := new(mcpseal.PartError)
+		part := new(tripseal.PartError)
 		errors.As(panicked, &part)
 		i.logger().ErrorContext(ctx, "mcpgo: a handler panicked", "method", c.method, "cause", panicked.Error(), "stack", part.Stack())
 		var none R
@@ -121,8 +121,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
 	// A handler may keep its context after the call. Without the next line, this context would keep
 	// the arguments in memory.
-	defer func() { of.Round = mcpseal.Round{} }()
-	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
+	defer func() { of.Round = tripseal.Round{} }()
+	of.Round, err = i.boundary.Open(of, tripseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		if c.unknown && c.token != "" {
 			i.refuse(ctx, c.method, arrivalUnknown)
@@ -207,18 +207,18 @@ const arrivalUnknown = "nothing tells what the client sent, so this call cannot 
 
 // wireError returns the error that the client may see when the boundary returned err.
 // mcp-go sends the text of this error to the client. The error matches
-// [mcpseal.ErrRejected] if a token was rejected.
+// [tripseal.ErrRejected] if a token was rejected.
 func wireError(err error) error {
-	if errors.Is(err, mcpseal.ErrRejected) {
+	if errors.Is(err, tripseal.ErrRejected) {
 		return rejectedError{}
 	}
-	return errors.New(mcpseal.Wire(err).Message)
+	return errors.New(tripseal.Wire(err).Message)
 }
 
 // rejectedError is the error that the client gets if its token is rejected.
 type rejectedError struct{}
 
 func (rejectedError) Error() string        { return rejectedText }
-func (rejectedError) Is(target error) bool { return target == mcpseal.ErrRejected }
+func (rejectedError) Is(target error) bool { return target == tripseal.ErrRejected }
 
-var rejectedText = mcpseal.Wire(mcpseal.ErrRejected).Message
+var rejectedText = tripseal.Wire(tripseal.ErrRejected).Message

@@ -18,9 +18,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // If outer middleware or a hook sets an argument, the handler gets it in every round, for current
@@ -315,9 +315,9 @@ func TestAnOlderClientIsNotAskedIfItsArgumentsHaveNoCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv := server.NewMCPServer("test", "1", server.WithElicitation(), asHook(func(_ context.Context, r *mcp.CallToolRequest) { r.GetArguments()["c"] = r.GetArguments() }))
-	mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) {
+	mcpgo.Protect(srv, boundary(t, l, func(c *tripseal.Config) {
 		c.Keys, c.Format, c.Audience = nil, format, "test"
-		c.Waive = mcpseal.ClaimAudience | mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+		c.Waive = tripseal.ClaimAudience | tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimQuestions | tripseal.ClaimFlow
 	}), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 	srv.AddTool(mcp.NewTool("delete"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if _, dry := req.GetArguments()["dry_run"]; !dry {
@@ -348,11 +348,11 @@ func (s slowOlder) RequestElicitation(ctx context.Context, r mcp.ElicitationRequ
 // TestAnOlderClientThatAnswersLateIsNotAskedAgain uses a client that answers after its token has
 // expired. With AskAgain, mcp-go would ask it ten times.
 func TestAnOlderClientThatAnswersLateIsNotAskedAgain(t *testing.T) {
-	for _, again := range []mcpseal.AskAgain{mcpseal.AskAgainIfExpired, mcpseal.AskAgainAlways} {
+	for _, again := range []tripseal.AskAgain{tripseal.AskAgainIfExpired, tripseal.AskAgainAlways} {
 		synctest.Test(t, func(t *testing.T) {
 			l, asked := new(log), 0
 			srv := server.NewMCPServer("test", "1", server.WithElicitation())
-			mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) { c.AskAgain = again }), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+			mcpgo.Protect(srv, boundary(t, l, func(c *tripseal.Config) { c.AskAgain = again }), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 			addHandlers(srv)
 			ctx := srv.WithContext(as(t.Context(), "alice"), slowOlder{asked: &asked})
 			r := message(ctx, t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)

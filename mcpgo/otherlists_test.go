@@ -5,10 +5,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // While a service moves from one SDK to another, servers of both SDKs have the same keys. So a
@@ -20,7 +20,7 @@ func TestACursorOfAnotherSDKIsRefusedLikeAForgedOne(t *testing.T) {
 	addHandlers(srv)
 	mcpgo.Protect(srv, b, &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 	alice := as(t.Context(), "alice")
-	page, err := adapter.ListCursors(b).Open(alice, mcpseal.Request{Method: "tools/list", Principal: mcpseal.User("alice")}, "")
+	page, err := adapter.ListCursors(b).Open(alice, tripseal.Request{Method: "tools/list", Principal: tripseal.User("alice")}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // schemaNames has the names of the members that a schema has rules for.

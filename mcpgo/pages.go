@@ -13,9 +13,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // PageHandler returns the items of one page, and the position where this page ends, or
@@ -220,7 +220,7 @@ type pagedTool[In, At, Item any] struct {
 // that they were refused, but not why.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
-	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
+	return tripseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -244,10 +244,10 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 		return mcp.NewToolResultError(err.Error()), nil
 	}
 	if len(bound) > t.p.policy.MaxArguments { // this text may be longer than the one that the client sent: 1e19 becomes 20 digits
-		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
+		return nil, t.refuse(ctx, "more than tripseal.Config.MaxArguments")
 	}
 	caller := func(context.Context) (string, error) { return t.p.arrivedUser(ctx) }
-	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
+	page, err := adapter.ServePage(ctx, t.p.options.Cursors, tripseal.Request{
 		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: caller,
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 type filter struct {

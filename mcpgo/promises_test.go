@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 func TestAHandlerSeesItsStateAndItsAnswers(t *testing.T) {
@@ -354,10 +354,10 @@ func TestAnEmptyNameFailsTheCheck(t *testing.T) {
 func TestATokenIsUsedOnceAcrossReplicas(t *testing.T) {
 	l := new(log)
 	store := newStore(t)
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	replica := func() *server.MCPServer {
 		srv := server.NewMCPServer("test", "1")
-		mcpgo.Protect(srv, boundary(t, l, func(c *mcpseal.Config) { c.Keys, c.Audience, c.Replay = keys, "test", store }), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+		mcpgo.Protect(srv, boundary(t, l, func(c *tripseal.Config) { c.Keys, c.Audience, c.Replay = keys, "test", store }), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
 		addHandlers(srv)
 		return srv
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/mcpgo/internal/passage"
 )
 
 // Options changes what [Protect] does. You must set Principal or AllowAnonymous. The zero
@@ -73,11 +73,11 @@ const StartOver = adapter.StartOver
 // Protection is a boundary with options, prepared once for any number of servers. Make a
 // Protection with [Prepare].
 type Protection struct {
-	boundary *mcpseal.Boundary
-	policy   mcpseal.Config // the config of the boundary
+	boundary *tripseal.Boundary
+	policy   tripseal.Config // the config of the boundary
 	options  Options
-	caller   mcpseal.Principal // the method principal as a value, made once to save allocations
-	lists    cursor.Issuer     // nil if list cursors are not sealed
+	caller   tripseal.Principal // the method principal as a value, made once to save allocations
+	lists    cursor.Issuer      // nil if list cursors are not sealed
 
 	nobody      atomic.Bool     // true once the log has said that a caller has no name
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
@@ -89,9 +89,9 @@ type Protection struct {
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use Prepare and
 // Install in place of [Protect] if a program has several servers. Prepare panics if the
 // boundary is nil, or if neither Options.Principal nor Options.AllowAnonymous is set.
-func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
+func Prepare(boundary *tripseal.Boundary, options *Options) *Protection {
 	if boundary == nil {
-		panic("mcpgo: the boundary is nil; check the error of mcpseal.New")
+		panic("mcpgo: the boundary is nil; check the error of tripseal.New")
 	}
 	p := &Protection{boundary: boundary, policy: boundary.Config(), unsolicited: make(map[string]bool)}
 	if options != nil {
@@ -109,13 +109,13 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 		p.logger().Warn("mcpgo: list cursors are not sealed, because Options.PlainLists is set")
 	} else if p.lists = adapter.ListCursors(boundary); p.lists == nil {
 		p.logger().Warn("mcpgo: list cursors are not sealed, because the boundary has no keys of its own: " +
-			"add mcpseal.NativeFormat to Config.AlsoOpen")
+			"add tripseal.NativeFormat to Config.AlsoOpen")
 	}
 	if p.options.RejectedText != "" {
 		p.logger().Info("mcpgo: rejected tokens of tools are answered with a result in place of the protocol's error, " +
 			"so the official scenario input-required-result-tampered-state fails")
 	}
-	p.unlisted.Expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
+	p.unlisted.Expect("tripseal.Config.ReplayTools", p.policy.ReplayTools)
 	p.unlisted.Expect("mcpgo.Options.Unsolicited", p.options.Unsolicited)
 	p.options.Unsolicited = slices.Clone(p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
@@ -153,7 +153,7 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if hooks are replaced or removed after Protect, the
 // server refuses requests and logs why.
-func Protect(srv *server.MCPServer, boundary *mcpseal.Boundary, options *Options) *Protected {
+func Protect(srv *server.MCPServer, boundary *tripseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(srv)
 }
 
@@ -185,7 +185,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 
 // Boundary returns the boundary that was passed to [Prepare]. Use it to open and seal in
 // a handler.
-func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
+func (p *Protection) Boundary() *tripseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
 // one, so a function that takes a Protected can only be called for a protected server.
@@ -201,10 +201,10 @@ func (p *Protected) Server() *server.MCPServer { return p.server }
 
 // Boundary returns the boundary that protects the server. Use it to read the settings of
 // the boundary.
-func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
+func (p *Protected) Boundary() *tripseal.Boundary { return p.protection.boundary }
 
 // logger returns the logger for the server's author and operator.
-func (p *Protection) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
+func (p *Protection) logger() *slog.Logger { return tripseal.Logger(p.options.Logger) }
 
 // principal returns the name of the user who is calling, or "" if the caller has no name.
 func (p *Protection) principal(ctx context.Context) (string, error) {
@@ -237,7 +237,7 @@ func (p *Protection) arrivedUser(ctx context.Context) (string, error) {
 	return user, err
 }
 
-const errInnerUser = mcpseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find a user before: " +
+const errInnerUser = tripseal.PlainError("middleware that was added after Protect put the user into the context, and Options.Principal did not find a user before: " +
 	"put the user there earlier, with server.WithHTTPContextFunc for example")
 
-const errEmptyUser = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without a name are expected")
+const errEmptyUser = tripseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without a name are expected")

@@ -9,26 +9,26 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
 )
 
-// Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
+// Questions returns questions as [tripseal.Boundary.Seal] needs them. It fails if the
 // client has not declared that it can answer them; mcp-go does not check that. Pass the
 // context that the handler got. If Questions fails, the handler must return the error
 // unchanged. Use Questions in a handler that calls Seal itself.
-func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]mcpseal.Question, error) {
+func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]tripseal.Question, error) {
 	return p.questions(ctx, declaredBy(ctx), questions)
 }
 
-func (p *Protection) questions(ctx context.Context, declared adapter.Capabilities, questions mcp.InputRequests) ([]mcpseal.Question, error) {
+func (p *Protection) questions(ctx context.Context, declared adapter.Capabilities, questions mcp.InputRequests) ([]tripseal.Question, error) {
 	if len(questions) == 0 {
 		return nil, nil
 	}
 	if sharesStdio(ctx) {
 		return nil, p.refuse(ctx, "", stdioShared)
 	}
-	sealed := make([]mcpseal.Question, 0, len(questions))
+	sealed := make([]tripseal.Question, 0, len(questions))
 	missing := false
 	for key, question := range questions {
 		need := needOf(&question)
@@ -39,7 +39,7 @@ func (p *Protection) questions(ctx context.Context, declared adapter.Capabilitie
 			return nil, p.refuse(ctx, "", "a question cannot be written as JSON: "+err.Error())
 		}
 		missing = missing || !declared.Meet(need)
-		sealed = append(sealed, mcpseal.Question{Key: key, Kind: need.Kind})
+		sealed = append(sealed, tripseal.Question{Key: key, Kind: need.Kind})
 	}
 	if missing {
 		return nil, missingCapabilities(questions)
@@ -53,13 +53,13 @@ func needOf(q *mcp.InputRequest) adapter.Need {
 	switch {
 	case q.Method == mcp.MethodElicitationCreate && q.Elicitation != nil && q.Elicitation.Validate() == nil:
 		if q.Elicitation.Mode == mcp.ElicitationModeURL {
-			return adapter.Need{Kind: mcpseal.KindURL}
+			return adapter.Need{Kind: tripseal.KindURL}
 		}
-		return adapter.Need{Kind: mcpseal.KindForm}
+		return adapter.Need{Kind: tripseal.KindForm}
 	case q.Method == mcp.MethodSamplingCreateMessage && q.Sampling != nil:
-		return adapter.Need{Kind: mcpseal.KindSampling, Tools: len(q.Sampling.Tools) > 0 || q.Sampling.ToolChoice != nil}
+		return adapter.Need{Kind: tripseal.KindSampling, Tools: len(q.Sampling.Tools) > 0 || q.Sampling.ToolChoice != nil}
 	case q.Method == mcp.MethodListRoots:
-		return adapter.Need{Kind: mcpseal.KindRoots}
+		return adapter.Need{Kind: tripseal.KindRoots}
 	}
 	return adapter.Need{}
 }

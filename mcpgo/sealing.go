@@ -6,8 +6,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
 )
 
 // The functions below are for handlers that seal their own states, on a server without
@@ -19,22 +19,22 @@ import (
 // serves the same tool with gosdk/elicit, call [adapter.PinsWording] after Open: if it returns
 // true, elicit wrote the state, so the handler must not read it, and must ask anew.
 
-// Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
+// Request returns what [tripseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
 // because there the middleware seals the state. If it fails, the handler must return the
 // error unchanged. Use Request in a handler that calls Open and Seal itself, on a server
 // without Protect. On such a server nothing records what the client sent, so hooks and
 // middleware must not take out an argument that matters.
-func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
+func (p *Protection) Request(ctx context.Context, req any) (tripseal.Request, error) {
 	c, ok := anyCall(req)
 	if p.boundary == nil {
-		return mcpseal.Request{}, p.refuse(ctx, c.method, "a Protection that Prepare did not return cannot tell who is calling")
+		return tripseal.Request{}, p.refuse(ctx, c.method, "a Protection that Prepare did not return cannot tell who is calling")
 	}
 	if !ok {
-		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
+		return tripseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
 	}
 	if Sealed(ctx) {
-		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
+		return tripseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
 			"write plaintext, or take out Protect")
 	}
 	if tool, isTool := req.(mcp.CallToolRequest); isTool {
@@ -43,7 +43,7 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 		c.arguments = adapter.AppendStrings(nil, c.promptArgs)
 	}
 	c.arguments = bytes.Clone(c.arguments)
-	return mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: c.arguments}, nil
+	return tripseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: c.arguments}, nil
 }
 
 // Answers returns the request's answers to the questions that the previous round asked.
@@ -51,7 +51,7 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 // token pins the wording of its questions (see [adapter.PinsWording]), Answers drops all
 // answers. Use Answers in place of the InputResponses of the request in a handler that
 // calls Open itself.
-func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
+func (p *Protection) Answers(ctx context.Context, round *tripseal.Round, req any) mcp.InputResponses {
 	c, ok := anyCall(req)
 	if !ok || round == nil {
 		return nil
@@ -59,7 +59,7 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any)
 	return p.keepAnswers(ctx, round, &c)
 }
 
-// WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
-// [mcpseal.Boundary.Seal] returned err. The handler must return it: mcp-go sends its text
+// WireError returns the error to send to the client when [tripseal.Boundary.Open] or
+// [tripseal.Boundary.Seal] returned err. The handler must return it: mcp-go sends its text
 // to the client. Use WireError in a handler that calls Open and Seal itself.
 func WireError(err error) error { return wireError(err) }

@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 type panics struct{}
@@ -117,7 +117,7 @@ func TestAnswersWithoutAQuestionMustBeOfOneKind(t *testing.T) {
 		}
 	}
 	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
-	if p.Answers(t.Context(), nil, mcp.CallToolRequest{}) != nil || p.Answers(t.Context(), new(mcpseal.Round), "x") != nil {
+	if p.Answers(t.Context(), nil, mcp.CallToolRequest{}) != nil || p.Answers(t.Context(), new(tripseal.Round), "x") != nil {
 		t.Error("answers without a round or a request")
 	}
 }

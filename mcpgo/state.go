@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo/internal/passage"
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no boundary. In
@@ -47,7 +47,7 @@ func isNobodys(ctx context.Context) (found bool) {
 	if i == nil || call.Server == nil || i.options.Principal == nil || !i.options.AllowAnonymous {
 		return false // a test of a handler, or a server on which a call without a user fails
 	}
-	mcpseal.Guard(func() error {
+	tripseal.Guard(func() error {
 		if inner, err := i.options.Principal(ctx); inner == "" || err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func SetState(ctx context.Context, result, value any) error {
 	if isNobodys(ctx) {
 		return installed(ctx).refuse(ctx, "", errInnerUser.Error())
 	}
-	text, err := mcpseal.EncodeState(value)
+	text, err := tripseal.EncodeState(value)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,6 @@ func State[T any](ctx context.Context, req any) (value T, present bool, err erro
 	if call := passage.From(ctx); call.Server != nil && c.token != call.State { // tests of handlers have no server
 		return none, false, refuseUnprotected(ctx)
 	}
-	value, err = mcpseal.DecodeState[T](c.token)
+	value, err = tripseal.DecodeState[T](c.token)
 	return value, true, err
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
-	"github.com/mcpseal/mcpseal/mcpgo/mcpgotest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo/mcpgotest"
 )
 
 type booking struct {
@@ -225,7 +225,7 @@ func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		round, _ := p.Boundary().Open(alice, request, "")
-		token, err := p.Boundary().Seal(alice, &round, &state, mcpseal.Question{Key: "ok", Kind: mcpseal.KindForm, Digest: digest})
+		token, err := p.Boundary().Seal(alice, &round, &state, tripseal.Question{Key: "ok", Kind: tripseal.KindForm, Digest: digest})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // connection is the client's end of a connection to a daemon. The daemon starts a stdio server

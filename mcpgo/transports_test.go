@@ -16,7 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // yes accepts every question, and counts the questions.

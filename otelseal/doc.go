@@ -1,12 +1,12 @@
-// Package otelseal reports to OpenTelemetry what mcpseal does. It makes metrics of boundaries,
+// Package otelseal reports to OpenTelemetry what tripseal does. It makes metrics of boundaries,
 // cursors, keys and the store of used tokens, and adds events to the span of each request. It
 // needs only the OpenTelemetry API. Your program chooses the SDK and the exporter.
 //
 // Make one [Observer] in your program, and connect it to everything that it should observe:
 //
-//   - set mcpseal.Config.Observer and cursor.Config.Observer to [Observer.Observe]
+//   - set tripseal.Config.Observer and cursor.Config.Observer to [Observer.Observe]
 //   - set keys.Options.Observer to [Observer.ObserveKeys]
-//   - set mcpseal.Config.Replay to the store that [Observer.Store] returns
+//   - set tripseal.Config.Replay to the store that [Observer.Store] returns
 //
 // The number of time series is limited, whatever clients send. See docs/telemetry.md for the
 // limit, and for a list of all metrics and attributes. No metric and no span gets a token, a

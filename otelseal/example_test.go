@@ -3,10 +3,10 @@ package otelseal_test
 import (
 	"log"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/otelseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/otelseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // An Observer can observe a boundary, its keys and its store. This example shows all three.
@@ -23,7 +23,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
+	boundary, err := tripseal.New(tripseal.Config{
 		Keys: source, Audience: "release.example.com",
 		Replay: observer.Store(store), Observer: observer.Observe,
 	})

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/mcpseal/mcpseal/otelseal"
+	"github.com/tripseal/tripseal/otelseal"
 )
 
 // meter is a Meter for tests. This module must not depend on the SDK, so its tests do not use the

@@ -1,9 +1,9 @@
-module github.com/mcpseal/mcpseal/otelseal
+module github.com/tripseal/tripseal/otelseal
 
 go 1.25.0
 
 require (
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/metric v1.46.0
 	go.opentelemetry.io/otel/trace v1.46.0
@@ -16,4 +16,4 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ..
+replace github.com/tripseal/tripseal => ..

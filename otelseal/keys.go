@@ -7,8 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // ObserveKeys updates the metrics that describe keys. Pass it to keys.Options.Observer, which calls
@@ -30,7 +30,7 @@ type files struct {
 }
 
 type file struct {
-	seals    mcpseal.KeyID
+	seals    tripseal.KeyID
 	since    time.Time // when this process began to seal with that key
 	opens    int
 	unusable bool

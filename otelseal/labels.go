@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // The names of attributes. OpenTelemetry's semantic conventions define the first five. The
@@ -20,9 +20,9 @@ const (
 	attrScheme = "url.scheme"
 	attrReason = "error.type"
 
-	attrOperation   = "mcpseal.operation"
-	attrFormat      = "mcpseal.token.format"
-	attrStoreResult = "mcpseal.store.result"
+	attrOperation   = "tripseal.operation"
+	attrFormat      = "tripseal.token.format"
+	attrStoreResult = "tripseal.store.result"
 )
 
 // The value "_OTHER" replaces an attribute's value that is not in a list of known values. It also
@@ -55,7 +55,7 @@ func (l list) index(value string) int {
 }
 
 var (
-	operations = list{string(mcpseal.OpSeal), string(mcpseal.OpOpen), string(cursor.OpIssue), string(cursor.OpOpen), other}
+	operations = list{string(tripseal.OpSeal), string(tripseal.OpOpen), string(cursor.OpIssue), string(cursor.OpOpen), other}
 
 	methods = list{"tools/call", "prompts/get", "resources/read",
 		"tools/list", "prompts/list", "resources/list", "resources/templates/list", other}
@@ -64,12 +64,12 @@ var (
 	targetAttrs = []string{attrTool, attrPrompt, attrScheme}
 
 	reasons = list{"", // the operation succeeded
-		string(mcpseal.ReasonMalformed), string(mcpseal.ReasonUnknownKey), string(mcpseal.ReasonForged), string(mcpseal.ReasonTooLarge),
-		string(mcpseal.ReasonVersion), string(mcpseal.ReasonRequest), string(mcpseal.ReasonArguments), string(mcpseal.ReasonAudience),
-		string(mcpseal.ReasonUser), string(mcpseal.ReasonExpired), string(mcpseal.ReasonFromTheFuture), string(mcpseal.ReasonFlowExpired),
-		string(mcpseal.ReasonTooManyRounds), string(mcpseal.ReasonReplayed), string(mcpseal.ReasonClaimMissing),
-		string(mcpseal.ReasonCodecFailed), string(mcpseal.ReasonPrincipalFailed), string(mcpseal.ReasonStoreFailed),
-		string(mcpseal.ReasonCanceled), string(mcpseal.ReasonInvalidParams), string(mcpseal.ReasonBadQuestions), string(mcpseal.ReasonMisuse),
+		string(tripseal.ReasonMalformed), string(tripseal.ReasonUnknownKey), string(tripseal.ReasonForged), string(tripseal.ReasonTooLarge),
+		string(tripseal.ReasonVersion), string(tripseal.ReasonRequest), string(tripseal.ReasonArguments), string(tripseal.ReasonAudience),
+		string(tripseal.ReasonUser), string(tripseal.ReasonExpired), string(tripseal.ReasonFromTheFuture), string(tripseal.ReasonFlowExpired),
+		string(tripseal.ReasonTooManyRounds), string(tripseal.ReasonReplayed), string(tripseal.ReasonClaimMissing),
+		string(tripseal.ReasonCodecFailed), string(tripseal.ReasonPrincipalFailed), string(tripseal.ReasonStoreFailed),
+		string(tripseal.ReasonCanceled), string(tripseal.ReasonInvalidParams), string(tripseal.ReasonBadQuestions), string(tripseal.ReasonMisuse),
 		other}
 )
 
@@ -102,7 +102,7 @@ func newLabels(targets []string) *labels {
 		l.none, l.allowed = len(targets) == 0, make(map[string]bool)
 	}
 	for _, target := range targets {
-		l.allowed[mcpseal.PlainText(target)] = true // events have their targets in this form
+		l.allowed[tripseal.PlainText(target)] = true // events have their targets in this form
 	}
 	for i := range operations {
 		var row [][]metric.RecordOption
@@ -153,7 +153,7 @@ func targetAttr(method int, target string) attribute.KeyValue {
 // target returns the target of an event in a form that spans may show. It returns "" if the
 // event has no target, if a client may have made the target up, or if no target may be named.
 func (l *labels) target(method int, target string) string {
-	if l.none || method >= len(targetAttrs) || target == "" || target == mcpseal.TargetUnknown {
+	if l.none || method >= len(targetAttrs) || target == "" || target == tripseal.TargetUnknown {
 		return ""
 	}
 	if targetAttrs[method] == attrScheme && !isScheme(target) {
@@ -176,7 +176,7 @@ func isScheme(text string) bool {
 func plainText(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || i == maxText {
-			return mcpseal.PlainText(text)
+			return tripseal.PlainText(text)
 		}
 	}
 	return text

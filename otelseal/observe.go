@@ -6,35 +6,35 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // The attributes that only spans have. Metrics must not have them, because clients can cause
 // any number of different values.
 const (
-	attrFlow      = "mcpseal.flow.id"
-	attrRound     = "mcpseal.flow.round"
-	attrKey       = "mcpseal.key.id"
-	attrTokenSize = "mcpseal.token.size"
-	attrStateSize = "mcpseal.state.size"
-	attrDropped   = "mcpseal.answers.dropped"
+	attrFlow      = "tripseal.flow.id"
+	attrRound     = "tripseal.flow.round"
+	attrKey       = "tripseal.key.id"
+	attrTokenSize = "tripseal.token.size"
+	attrStateSize = "tripseal.state.size"
+	attrDropped   = "tripseal.answers.dropped"
 )
 
 // Observe counts an event of a boundary or of cursors, and adds it to the span in the context.
-// Pass it to mcpseal.Config.Observer, and to cursor.Config.Observer if you make cursors
+// Pass it to tripseal.Config.Observer, and to cursor.Config.Observer if you make cursors
 // without an adapter.
-func (o *Observer) Observe(ctx context.Context, e mcpseal.Event) {
+func (o *Observer) Observe(ctx context.Context, e tripseal.Event) {
 	k := kind{operations.index(string(e.Op)), methods.index(e.Method), reasons.index(string(e.Reason)), ""}
 	k.target = o.labels.target(k.method, e.Target)
-	if e.Op == mcpseal.OpDrop {
+	if e.Op == tripseal.OpDrop {
 		o.dropped.Add(ctx, int64(max(e.Dropped, 0)), o.labels.drops[k.method]...)
 	} else {
 		o.operations.Add(ctx, 1, o.labels.count(k)...)
 		o.duration.Record(ctx, e.Duration.Seconds(), o.labels.durations[k.operation][k.reason]...)
 		if e.Reason == "" {
 			o.tokenSize.Record(ctx, int64(e.TokenBytes), o.labels.size(k.operation, e.Format)...)
-			if e.Op == mcpseal.OpSeal || e.Op == mcpseal.OpOpen {
+			if e.Op == tripseal.OpSeal || e.Op == tripseal.OpOpen {
 				o.stateSize.Record(ctx, int64(e.StateBytes), o.labels.states[k.operation]...)
 			}
 		}
@@ -46,7 +46,7 @@ func (o *Observer) Observe(ctx context.Context, e mcpseal.Event) {
 
 // addToSpan adds an event to a span. It also sets the flow's id as an attribute of the span itself,
 // because most tracing systems search the attributes of spans, but not those of events.
-func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
+func addToSpan(span trace.Span, k kind, e *tripseal.Event) {
 	attrs := make([]attribute.KeyValue, 0, 10)
 	attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
 	if k.target != "" {
@@ -72,45 +72,45 @@ func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
 	if e.StateBytes > 0 {
 		attrs = append(attrs, attribute.Int(attrStateSize, e.StateBytes))
 	}
-	if e.Op == mcpseal.OpDrop {
+	if e.Op == tripseal.OpDrop {
 		attrs = append(attrs, attribute.Int(attrDropped, e.Dropped))
 	}
 	span.AddEvent(spanEvent(e), trace.WithAttributes(attrs...))
 }
 
 // spanEvent returns the name under which an event is added to a span.
-func spanEvent(e *mcpseal.Event) string {
+func spanEvent(e *tripseal.Event) string {
 	switch e.Op {
-	case mcpseal.OpSeal:
-		return "mcpseal.seal"
-	case mcpseal.OpOpen:
+	case tripseal.OpSeal:
+		return "tripseal.seal"
+	case tripseal.OpOpen:
 		if e.Reason != "" {
-			return "mcpseal.reject"
+			return "tripseal.reject"
 		}
-		return "mcpseal.open"
-	case mcpseal.OpDrop:
-		return "mcpseal.drop"
+		return "tripseal.open"
+	case tripseal.OpDrop:
+		return "tripseal.drop"
 	case cursor.OpIssue:
-		return "mcpseal.issue_cursor"
+		return "tripseal.issue_cursor"
 	case cursor.OpOpen:
 		if e.Reason != "" {
-			return "mcpseal.reject_cursor"
+			return "tripseal.reject_cursor"
 		}
-		return "mcpseal.open_cursor"
+		return "tripseal.open_cursor"
 	}
-	return "mcpseal.other"
+	return "tripseal.other"
 }
 
 // isGenuine reports whether the event's token was certainly sealed with a key of this service,
 // so that its key id was not made up by a client.
-func isGenuine(e *mcpseal.Event) bool {
+func isGenuine(e *tripseal.Event) bool {
 	switch {
 	case e.Reason == "" || e.Flow != "":
 		return true
 	case e.Op == cursor.OpOpen:
 		// A cursor has no flow. Its key is checked before its age. So if the cursor was rejected
 		// for its age, the key was genuine.
-		return e.Reason == mcpseal.ReasonExpired || e.Reason == mcpseal.ReasonFromTheFuture
+		return e.Reason == tripseal.ReasonExpired || e.Reason == tripseal.ReasonFromTheFuture
 	}
 	return false
 }

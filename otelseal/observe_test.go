@@ -13,64 +13,64 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/otelseal"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/otelseal"
 )
 
 func TestOperationsAreCountedByMethodTargetAndReason(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
-	for _, e := range []mcpseal.Event{
-		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy"},
-		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy"},
-		{Op: mcpseal.OpOpen, Method: "prompts/get", Target: "greet"},
-		{Op: mcpseal.OpOpen, Method: "resources/read", Target: "file:", Reason: mcpseal.ReasonExpired},
-		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged},
+	for _, e := range []tripseal.Event{
+		{Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy"},
+		{Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy"},
+		{Op: tripseal.OpOpen, Method: "prompts/get", Target: "greet"},
+		{Op: tripseal.OpOpen, Method: "resources/read", Target: "file:", Reason: tripseal.ReasonExpired},
+		{Op: tripseal.OpOpen, Method: "tools/call", Target: tripseal.TargetUnknown, Reason: tripseal.ReasonForged},
 		{Op: cursor.OpIssue, Method: "tools/list"},
-		{Op: cursor.OpOpen, Method: "tools/call", Target: "orders", Reason: mcpseal.ReasonExpired},
+		{Op: cursor.OpOpen, Method: "tools/call", Target: "orders", Reason: tripseal.ReasonExpired},
 	} {
 		o.Observe(t.Context(), e)
 	}
 	want := []string{
-		"error.type=expired gen_ai.tool.name=orders mcp.method.name=tools/call mcpseal.operation=open_cursor",
-		"error.type=expired mcp.method.name=resources/read mcpseal.operation=open url.scheme=file",
-		"error.type=forged mcp.method.name=tools/call mcpseal.operation=open",
-		"gen_ai.prompt.name=greet mcp.method.name=prompts/get mcpseal.operation=open",
-		"gen_ai.tool.name=deploy mcp.method.name=tools/call mcpseal.operation=seal",
-		"mcp.method.name=tools/list mcpseal.operation=issue_cursor",
+		"error.type=expired gen_ai.tool.name=orders mcp.method.name=tools/call tripseal.operation=open_cursor",
+		"error.type=expired mcp.method.name=resources/read tripseal.operation=open url.scheme=file",
+		"error.type=forged mcp.method.name=tools/call tripseal.operation=open",
+		"gen_ai.prompt.name=greet mcp.method.name=prompts/get tripseal.operation=open",
+		"gen_ai.tool.name=deploy mcp.method.name=tools/call tripseal.operation=seal",
+		"mcp.method.name=tools/list tripseal.operation=issue_cursor",
 	}
-	if got := m.of("mcpseal.operations"); !slices.Equal(got, want) {
+	if got := m.of("tripseal.operations"); !slices.Equal(got, want) {
 		t.Errorf("counted as\n%s", strings.Join(got, "\n"))
 	}
-	if n := m.sum("mcpseal.operations"); n != 7 {
+	if n := m.sum("tripseal.operations"); n != 7 {
 		t.Errorf("%v operations", n)
 	}
 }
 
 func TestDurationsAndSizesAreMeasured(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
-	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Duration: 3 * time.Second, Format: "ms1.", TokenBytes: 300, StateBytes: 40})
-	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Duration: time.Second, TokenBytes: 60_000, Reason: mcpseal.ReasonForged})
-	o.Observe(t.Context(), mcpseal.Event{Op: cursor.OpOpen, Method: "tools/list", Format: "mc1.", TokenBytes: 100})
-	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpDrop, Method: "tools/call", Dropped: 5})
+	o.Observe(t.Context(), tripseal.Event{Op: tripseal.OpSeal, Method: "tools/call", Duration: 3 * time.Second, Format: "ms1.", TokenBytes: 300, StateBytes: 40})
+	o.Observe(t.Context(), tripseal.Event{Op: tripseal.OpOpen, Method: "tools/call", Duration: time.Second, TokenBytes: 60_000, Reason: tripseal.ReasonForged})
+	o.Observe(t.Context(), tripseal.Event{Op: cursor.OpOpen, Method: "tools/list", Format: "mc1.", TokenBytes: 100})
+	o.Observe(t.Context(), tripseal.Event{Op: tripseal.OpDrop, Method: "tools/call", Dropped: 5})
 	for name, want := range map[string]float64{
-		"mcpseal.operation.duration": 4,
-		"mcpseal.token.size":         400, // without the size of the forged token
-		"mcpseal.state.size":         40,
-		"mcpseal.answers.dropped":    5,
+		"tripseal.operation.duration": 4,
+		"tripseal.token.size":         400, // without the size of the forged token
+		"tripseal.state.size":         40,
+		"tripseal.answers.dropped":    5,
 	} {
 		if got := m.sum(name); got != want {
 			t.Errorf("%s: %v, not %v", name, got, want)
 		}
 	}
-	if got := m.of("mcpseal.token.size"); !slices.Equal(got, []string{
-		"mcpseal.operation=open_cursor mcpseal.token.format=mc1.", "mcpseal.operation=seal mcpseal.token.format=ms1."}) {
+	if got := m.of("tripseal.token.size"); !slices.Equal(got, []string{
+		"tripseal.operation=open_cursor tripseal.token.format=mc1.", "tripseal.operation=seal tripseal.token.format=ms1."}) {
 		t.Errorf("sizes by %q", got)
 	}
-	if got := m.of("mcpseal.state.size"); len(got) != 1 {
+	if got := m.of("tripseal.state.size"); len(got) != 1 {
 		t.Errorf("states of %q: a cursor has none", got)
 	}
-	if n := m.sum("mcpseal.operations"); n != 3 {
+	if n := m.sum("tripseal.operations"); n != 3 {
 		t.Errorf("%v operations: a drop is none", n)
 	}
 }
@@ -92,10 +92,10 @@ func pick(from ...string) string {
 	return randomText()
 }
 
-func randomEvent() mcpseal.Event {
-	return mcpseal.Event{
-		Op:     mcpseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "drop")),
-		Reason: mcpseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
+func randomEvent() tripseal.Event {
+	return tripseal.Event{
+		Op:     tripseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "drop")),
+		Reason: tripseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
 		Method: pick("tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"),
 		Target: pick("unknown", "", "deploy", "file:", "https://example.com/secret"),
 		Format: pick("ms1.", "unprefixed"),
@@ -116,7 +116,7 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 	}
 	group.Wait()
 	own := 0
-	for _, series := range m.of("mcpseal.operations") {
+	for _, series := range m.of("tripseal.operations") {
 		if strings.Contains(series, "gen_ai.") && !strings.Contains(series, "name=_OTHER") ||
 			strings.Contains(series, "url.scheme=") && !strings.Contains(series, "scheme=_OTHER") {
 			own++
@@ -126,7 +126,7 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 		t.Errorf("%d series name a target, not 600", own)
 	}
 	for name, most := range map[string]int{
-		"mcpseal.operations": 1920, "mcpseal.operation.duration": 120, "mcpseal.token.size": 45, "mcpseal.state.size": 2, "mcpseal.answers.dropped": 8,
+		"tripseal.operations": 1920, "tripseal.operation.duration": 120, "tripseal.token.size": 45, "tripseal.state.size": 2, "tripseal.answers.dropped": 8,
 	} {
 		if n := len(m.of(name)); n == 0 || n > most {
 			t.Errorf("%s has %d series, more than %d", name, n, most)
@@ -140,16 +140,16 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 func TestWhenTheSeriesAreUsedUpTheReasonStays(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
 	for i := range 1000 {
-		o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: fmt.Sprint("tool", i)})
+		o.Observe(t.Context(), tripseal.Event{Op: tripseal.OpSeal, Method: "tools/call", Target: fmt.Sprint("tool", i)})
 	}
-	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Target: "deploy", Reason: mcpseal.ReasonStoreFailed})
-	if !slices.Contains(m.of("mcpseal.operations"), "error.type=store_failed gen_ai.tool.name=_OTHER mcp.method.name=tools/call mcpseal.operation=open") {
+	o.Observe(t.Context(), tripseal.Event{Op: tripseal.OpOpen, Method: "tools/call", Target: "deploy", Reason: tripseal.ReasonStoreFailed})
+	if !slices.Contains(m.of("tripseal.operations"), "error.type=store_failed gen_ai.tool.name=_OTHER mcp.method.name=tools/call tripseal.operation=open") {
 		t.Error("the reason is lost")
 	}
-	if n := len(m.of("mcpseal.operations")); n != 602 {
+	if n := len(m.of("tripseal.operations")); n != 602 {
 		t.Errorf("%d series, not 600 and two for all others", n)
 	}
-	if n := m.sum("mcpseal.operations"); n != 1001 {
+	if n := m.sum("tripseal.operations"); n != 1001 {
 		t.Errorf("%v operations", n)
 	}
 }
@@ -159,9 +159,9 @@ func TestOnlyListedTargetsAreNamed(t *testing.T) {
 		o, m := newObserver(t, otelseal.Config{Targets: targets})
 		s := new(span)
 		for _, tool := range []string{"deploy", "rollback", `"r\u00e9sum\u00e9"`} {
-			o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: tool})
+			o.Observe(trace.ContextWithSpan(t.Context(), s), tripseal.Event{Op: tripseal.OpSeal, Method: "tools/call", Target: tool})
 		}
-		for _, series := range m.of("mcpseal.operations") {
+		for _, series := range m.of("tripseal.operations") {
 			_, tool, _ := strings.Cut(series, "gen_ai.tool.name=")
 			tool, _, _ = strings.Cut(tool, " ")
 			found = append(found, tool)
@@ -188,14 +188,14 @@ func TestNothingThatAClientOrACallbackWroteIsALabel(t *testing.T) {
 	const secret = "s3cret"
 	s := new(span)
 	ctx := trace.ContextWithSpan(t.Context(), s)
-	for _, op := range []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, mcpseal.OpDrop, cursor.OpIssue, cursor.OpOpen, secret} {
-		for _, reason := range []mcpseal.Reason{"", mcpseal.ReasonForged, secret} {
-			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: secret, Target: secret, Cause: errors.New(secret)})
-			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: "https://" + secret, Cause: errors.New(secret)})
-			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: secret})
-			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "tools/list", Target: secret})
+	for _, op := range []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, tripseal.OpDrop, cursor.OpIssue, cursor.OpOpen, secret} {
+		for _, reason := range []tripseal.Reason{"", tripseal.ReasonForged, secret} {
+			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: secret, Target: secret, Cause: errors.New(secret)})
+			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: "https://" + secret, Cause: errors.New(secret)})
+			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: secret})
+			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "tools/list", Target: secret})
 			if reason != "" {
-				o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "tools/call", Target: mcpseal.TargetUnknown, KeyID: secret})
+				o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "tools/call", Target: tripseal.TargetUnknown, KeyID: secret})
 			}
 		}
 	}
@@ -209,25 +209,25 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 	o, _ := newObserver(t, otelseal.Config{})
 	const tool = "gen_ai.tool.name=deploy mcp.method.name=tools/call "
 	for _, c := range []struct {
-		event mcpseal.Event
+		event tripseal.Event
 		name  string
 		want  string
 	}{
-		{mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Format: "ms1.", TokenBytes: 300, StateBytes: 40}, "mcpseal.seal",
-			tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0 mcpseal.state.size=40 mcpseal.token.format=ms1. mcpseal.token.size=300"},
-		{mcpseal.Event{Op: mcpseal.OpSeal, Reason: mcpseal.ReasonTooLarge}, "mcpseal.seal", "error.type=too_large " + strings.TrimSpace(tool)},
-		{mcpseal.Event{Op: mcpseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: mcpseal.OpOpen, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: mcpseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Reason: mcpseal.ReasonExpired}, "mcpseal.reject",
-			"error.type=expired " + tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: mcpseal.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonForged}, "mcpseal.reject", "error.type=forged " + strings.TrimSpace(tool)},
-		{mcpseal.Event{Op: mcpseal.OpDrop, Flow: "f1", Round: 2, Dropped: 3}, "mcpseal.drop",
-			tool + "mcpseal.answers.dropped=3 mcpseal.flow.id=f1 mcpseal.flow.round=2"},
-		{mcpseal.Event{Op: cursor.OpIssue, KeyID: "3f2a91c0"}, "mcpseal.issue_cursor", tool + "mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0"}, "mcpseal.open_cursor", tool + "mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonExpired}, "mcpseal.reject_cursor", "error.type=expired " + tool + "mcpseal.key.id=3f2a91c0"},
-		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonUnknownKey}, "mcpseal.reject_cursor", "error.type=unknown_key " + strings.TrimSpace(tool)},
-		{mcpseal.Event{Op: "shred"}, "mcpseal.other", strings.TrimSpace(tool)},
+		{tripseal.Event{Op: tripseal.OpSeal, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Format: "ms1.", TokenBytes: 300, StateBytes: 40}, "tripseal.seal",
+			tool + "tripseal.flow.id=f1 tripseal.flow.round=1 tripseal.key.id=3f2a91c0 tripseal.state.size=40 tripseal.token.format=ms1. tripseal.token.size=300"},
+		{tripseal.Event{Op: tripseal.OpSeal, Reason: tripseal.ReasonTooLarge}, "tripseal.seal", "error.type=too_large " + strings.TrimSpace(tool)},
+		{tripseal.Event{Op: tripseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0"}, "tripseal.open", tool + "tripseal.flow.id=f1 tripseal.flow.round=1 tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpen, KeyID: "3f2a91c0"}, "tripseal.open", tool + "tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject",
+			"error.type=expired " + tool + "tripseal.flow.id=f1 tripseal.flow.round=1 tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonForged}, "tripseal.reject", "error.type=forged " + strings.TrimSpace(tool)},
+		{tripseal.Event{Op: tripseal.OpDrop, Flow: "f1", Round: 2, Dropped: 3}, "tripseal.drop",
+			tool + "tripseal.answers.dropped=3 tripseal.flow.id=f1 tripseal.flow.round=2"},
+		{tripseal.Event{Op: cursor.OpIssue, KeyID: "3f2a91c0"}, "tripseal.issue_cursor", tool + "tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0"}, "tripseal.open_cursor", tool + "tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_cursor", "error.type=expired " + tool + "tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonUnknownKey}, "tripseal.reject_cursor", "error.type=unknown_key " + strings.TrimSpace(tool)},
+		{tripseal.Event{Op: "shred"}, "tripseal.other", strings.TrimSpace(tool)},
 	} {
 		c.event.Method, c.event.Target = "tools/call", "deploy"
 		s := new(span)
@@ -235,7 +235,7 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 		if len(s.names) != 1 || s.names[0] != c.name || text(s.events[0]) != c.want {
 			t.Errorf("%+v is %q with %s", c.event, s.names, text(s.events[0]))
 		}
-		if want := map[bool]string{true: "mcpseal.flow.id=f1"}[c.event.Flow != ""]; text(s.attrs) != want {
+		if want := map[bool]string{true: "tripseal.flow.id=f1"}[c.event.Flow != ""]; text(s.attrs) != want {
 			t.Errorf("%+v: the span has %q", c.event, text(s.attrs))
 		}
 	}
@@ -244,7 +244,7 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 func TestASpanThatDoesNotRecordGetsNothing(t *testing.T) {
 	o, _ := newObserver(t, otelseal.Config{})
 	s := &span{asleep: true}
-	o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1"})
+	o.Observe(trace.ContextWithSpan(t.Context(), s), tripseal.Event{Op: tripseal.OpSeal, Flow: "f1"})
 	if len(s.names)+len(s.attrs) > 0 {
 		t.Error(s.names, s.attrs)
 	}
@@ -254,7 +254,7 @@ func TestEveryTextOnASpanIsShort(t *testing.T) {
 	o, _ := newObserver(t, otelseal.Config{})
 	s := new(span)
 	long := strings.Repeat("x", 1<<20)
-	o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: long, Flow: long, KeyID: long, Format: long})
+	o.Observe(trace.ContextWithSpan(t.Context(), s), tripseal.Event{Op: tripseal.OpSeal, Method: "tools/call", Target: long, Flow: long, KeyID: long, Format: long})
 	if n := len(text(s.events[0])); n > 1000 {
 		t.Errorf("an event of %d bytes", n)
 	}
@@ -266,9 +266,9 @@ func TestAnEventCostsNoAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	for _, e := range []mcpseal.Event{
-		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40},
-		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged},
+	for _, e := range []tripseal.Event{
+		{Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40},
+		{Op: tripseal.OpOpen, Method: "tools/call", Target: tripseal.TargetUnknown, Reason: tripseal.ReasonForged},
 	} {
 		if n := testing.AllocsPerRun(100, func() { o.Observe(ctx, e) }); n > 0 {
 			t.Errorf("%v allocations", n)

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Config has the settings of an [Observer]. [New] copies it. The zero value is enough for a
@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// MeterProvider makes the metrics. Nil means the global provider, otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// Targets is a list of the targets that metrics may name, written as in [mcpseal.Event].Target:
+	// Targets is a list of the targets that metrics may name, written as in [tripseal.Event].Target:
 	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any other
 	// target as "_OTHER". Nil means that metrics may name every target. Once 600 series name a
 	// target, new series show "_OTHER" instead. This limit applies with a list and without one. If
@@ -38,7 +38,7 @@ type Observer struct {
 	levels levels
 }
 
-const scope = "github.com/mcpseal/mcpseal/otelseal"
+const scope = "github.com/tripseal/tripseal/otelseal"
 
 var (
 	// The first bounds are small, because opening a token takes microseconds. The last are large,
@@ -57,21 +57,21 @@ func New(config Config) (*Observer, error) {
 	m := maker{meter: provider.Meter(scope)}
 	o := &Observer{
 		labels:      newLabels(config.Targets),
-		operations:  m.counter("mcpseal.operations", "{operation}", "Tokens and cursors that were sealed, opened or rejected."),
-		duration:    m.seconds("mcpseal.operation.duration", "How long it took to seal, open or reject a token or cursor."),
-		tokenSize:   m.bytes("mcpseal.token.size", "Size of the tokens and cursors that were sealed or opened."),
-		stateSize:   m.bytes("mcpseal.state.size", "Size of the states that were sealed or opened."),
-		dropped:     m.counter("mcpseal.answers.dropped", "{answer}", "Answers that were dropped because no question asked for them, or because they were incomplete."),
-		spending:    m.seconds("mcpseal.store.spend.duration", "How long the store of used tokens took to answer."),
-		lateKeys:    m.counter("mcpseal.keys.late", "{key}", "Keys that arrived after they should have begun to seal."),
-		revokedKeys: m.counter("mcpseal.keys.revoked", "{key}", "Keys that were revoked while they still opened tokens."),
+		operations:  m.counter("tripseal.operations", "{operation}", "Tokens and cursors that were sealed, opened or rejected."),
+		duration:    m.seconds("tripseal.operation.duration", "How long it took to seal, open or reject a token or cursor."),
+		tokenSize:   m.bytes("tripseal.token.size", "Size of the tokens and cursors that were sealed or opened."),
+		stateSize:   m.bytes("tripseal.state.size", "Size of the states that were sealed or opened."),
+		dropped:     m.counter("tripseal.answers.dropped", "{answer}", "Answers that were dropped because no question asked for them, or because they were incomplete."),
+		spending:    m.seconds("tripseal.store.spend.duration", "How long the store of used tokens took to answer."),
+		lateKeys:    m.counter("tripseal.keys.late", "{key}", "Keys that arrived after they should have begun to seal."),
+		revokedKeys: m.counter("tripseal.keys.revoked", "{key}", "Keys that were revoked while they still opened tokens."),
 	}
-	o.files.opening = m.gauge("mcpseal.keys.opening", "{key}", "Keys that open tokens now.")
-	o.files.unusable = m.gauge("mcpseal.keys.unusable", "{file}", "Files of keys whose present version cannot be used.")
-	o.files.sealingSince = m.gauge("mcpseal.keys.sealing_since.timestamp", "s", "Unix time at which this process began to seal with the present key.")
-	o.files.nextChange = m.gauge("mcpseal.keys.next_change.timestamp", "s", "Unix time at which a key begins to seal or stops opening.")
-	o.levels.held = m.gauge("mcpseal.store.held", "{token}", "Used tokens that the store remembers.")
-	o.levels.capacity = m.gauge("mcpseal.store.capacity", "{token}", "Used tokens that the store can remember.")
+	o.files.opening = m.gauge("tripseal.keys.opening", "{key}", "Keys that open tokens now.")
+	o.files.unusable = m.gauge("tripseal.keys.unusable", "{file}", "Files of keys whose present version cannot be used.")
+	o.files.sealingSince = m.gauge("tripseal.keys.sealing_since.timestamp", "s", "Unix time at which this process began to seal with the present key.")
+	o.files.nextChange = m.gauge("tripseal.keys.next_change.timestamp", "s", "Unix time at which a key begins to seal or stops opening.")
+	o.levels.held = m.gauge("tripseal.store.held", "{token}", "Used tokens that the store remembers.")
+	o.levels.capacity = m.gauge("tripseal.store.capacity", "{token}", "Used tokens that the store can remember.")
 	m.callback(o.files.collect, o.files.opening, o.files.unusable, o.files.sealingSince, o.files.nextChange)
 	m.callback(o.levels.collect, o.levels.held, o.levels.capacity)
 	if err := errors.Join(m.errs...); err != nil {
@@ -116,7 +116,7 @@ func (m *maker) gauge(name, unit, description string) metric.Int64ObservableGaug
 // metrics are collected.
 func (m *maker) callback(collect func(metric.Observer), gauges ...metric.Observable) {
 	_, err := m.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
-		return mcpseal.Guard(func() error { collect(to); return nil })
+		return tripseal.Guard(func() error { collect(to); return nil })
 	}, gauges...)
 	m.errs = append(m.errs, err)
 }

@@ -10,16 +10,16 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // Store returns a store that passes every call to the given store, and measures the results
-// and the durations of these calls. Pass the returned store to mcpseal.Config.Replay. If the
-// given store is a [mcpseal.NonBlockingStore], so is the returned one, because measuring a
+// and the durations of these calls. Pass the returned store to tripseal.Config.Replay. If the
+// given store is a [tripseal.NonBlockingStore], so is the returned one, because measuring a
 // call does not block it. If the given store has a method Level, as [replay.SingleProcess]
 // has, metrics also show how full it is. Store returns nil if the given store is nil.
-func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
+func (o *Observer) Store(store tripseal.ReplayStore) tripseal.ReplayStore {
 	if store == nil {
 		return nil
 	}
@@ -35,8 +35,8 @@ func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 
 // cannotBlock reports whether the store promises that its method Spend cannot block. A boundary
 // finds this out in the same way.
-func cannotBlock(store mcpseal.ReplayStore) (says bool) {
-	if s, ok := store.(mcpseal.NonBlockingStore); ok {
+func cannotBlock(store tripseal.ReplayStore) (says bool) {
+	if s, ok := store.(tripseal.NonBlockingStore); ok {
 		quietly(func() { says = s.NonBlocking() == store }) // == panics if the store's type is not comparable
 	}
 	return says
@@ -60,11 +60,11 @@ var storeResults = func() (all [][]metric.RecordOption) {
 }()
 
 type observedStore struct {
-	store mcpseal.ReplayStore
+	store tripseal.ReplayStore
 	took  metric.Float64Histogram
 }
 
-func (s *observedStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+func (s *observedStore) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
 	start, returned := time.Now(), false
 	defer func() { // also runs if the store panics, and does not stop the panic
 		took := time.Since(start)
@@ -101,8 +101,8 @@ func resultOf(returned, first bool, err error) int {
 // nonBlockingStore is an observedStore whose Spend cannot block.
 type nonBlockingStore struct{ *observedStore }
 
-// NonBlocking returns s, because s.Spend cannot block: see [mcpseal.NonBlockingStore].
-func (s *nonBlockingStore) NonBlocking() mcpseal.ReplayStore { return s }
+// NonBlocking returns s, because s.Spend cannot block: see [tripseal.NonBlockingStore].
+func (s *nonBlockingStore) NonBlocking() tripseal.ReplayStore { return s }
 
 // quietly calls f and ignores a panic of f.
 func quietly(f func()) {

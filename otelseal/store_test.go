@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/otelseal"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/otelseal"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func newStore(t *testing.T, config replay.Config) *replay.SingleProcess {
@@ -27,39 +27,39 @@ func newStore(t *testing.T, config replay.Config) *replay.SingleProcess {
 // storeFunc is a store that can block.
 type storeFunc func(ctx context.Context) (bool, error)
 
-func (f storeFunc) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) { return f(ctx) }
+func (f storeFunc) Spend(ctx context.Context, _ tripseal.Use) (bool, error) { return f(ctx) }
 
 // blocking is a wrapper of a store. It has no method NonBlocking, so it counts as a store that can
 // block.
-type blocking struct{ mcpseal.ReplayStore }
+type blocking struct{ tripseal.ReplayStore }
 
 func TestAnObservedStoreIsStillAStore(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
 	t.Run("NonBlocking", func(t *testing.T) { sealtest.TestReplayStore(t, o.Store(newStore(t, replay.Config{}))) })
 	t.Run("Blocking", func(t *testing.T) { sealtest.TestReplayStore(t, o.Store(blocking{newStore(t, replay.Config{})})) })
-	if got := m.of("mcpseal.store.spend.duration"); !slices.Contains(got, "mcpseal.store.result=first") || !slices.Contains(got, "mcpseal.store.result=used") {
+	if got := m.of("tripseal.store.spend.duration"); !slices.Contains(got, "tripseal.store.result=first") || !slices.Contains(got, "tripseal.store.result=used") {
 		t.Errorf("%q", got)
 	}
 }
 
 // incomparable is a store that promises not to block, but that cannot be compared with ==.
 type incomparable struct {
-	mcpseal.ReplayStore
+	tripseal.ReplayStore
 	_ []int
 }
 
-func (s incomparable) NonBlocking() mcpseal.ReplayStore { return s }
+func (s incomparable) NonBlocking() tripseal.ReplayStore { return s }
 
-type panicking struct{ mcpseal.ReplayStore }
+type panicking struct{ tripseal.ReplayStore }
 
-func (s *panicking) NonBlocking() mcpseal.ReplayStore { panic("no") }
+func (s *panicking) NonBlocking() tripseal.ReplayStore { panic("no") }
 
 func TestAnObservedStoreCanBlockIfItsStoreCan(t *testing.T) {
 	o, _ := newObserver(t, otelseal.Config{})
 	inner := newStore(t, replay.Config{})
 	for _, c := range []struct {
 		name  string
-		store mcpseal.ReplayStore
+		store tripseal.ReplayStore
 		want  bool
 	}{
 		{"in memory", inner, true},
@@ -71,7 +71,7 @@ func TestAnObservedStoreCanBlockIfItsStoreCan(t *testing.T) {
 		{"observed twice", o.Store(inner), true},
 	} {
 		observed := o.Store(c.store)
-		says, ok := observed.(mcpseal.NonBlockingStore)
+		says, ok := observed.(tripseal.NonBlockingStore)
 		if got := ok && says.NonBlocking() == observed; got != c.want || ok != c.want {
 			t.Errorf("%s: it says that it cannot block: %v", c.name, got)
 		}
@@ -107,11 +107,11 @@ func TestAnswersOfAStoreAreCountedAndNotChanged(t *testing.T) {
 			o, m := newObserver(t, otelseal.Config{})
 			m.broken = broken
 			store := o.Store(storeFunc(func(context.Context) (bool, error) { return c.first, c.err }))
-			if first, err := store.Spend(t.Context(), mcpseal.Use{}); first != c.first || err != c.err {
+			if first, err := store.Spend(t.Context(), tripseal.Use{}); first != c.first || err != c.err {
 				t.Errorf("%v, %v became %v, %v", c.first, c.err, first, err)
 			}
-			want := []string{"mcpseal.store.result=" + c.want}
-			if got := m.of("mcpseal.store.spend.duration"); !broken && !slices.Equal(got, want) {
+			want := []string{"tripseal.store.result=" + c.want}
+			if got := m.of("tripseal.store.spend.duration"); !broken && !slices.Equal(got, want) {
 				t.Errorf("%v, %v is counted as %q", c.first, c.err, got)
 			}
 		}
@@ -124,11 +124,11 @@ func TestAPanicOfAStoreGoesOn(t *testing.T) {
 		if got := recover(); got != "a secret" {
 			t.Errorf("the panic became %v", got)
 		}
-		if got := m.of("mcpseal.store.spend.duration"); !slices.Equal(got, []string{"mcpseal.store.result=error"}) {
+		if got := m.of("tripseal.store.spend.duration"); !slices.Equal(got, []string{"tripseal.store.result=error"}) {
 			t.Errorf("counted as %q", got)
 		}
 	}()
-	o.Store(storeFunc(func(context.Context) (bool, error) { panic("a secret") })).Spend(t.Context(), mcpseal.Use{})
+	o.Store(storeFunc(func(context.Context) (bool, error) { panic("a secret") })).Spend(t.Context(), tripseal.Use{})
 }
 
 func TestTheFullestStoreInMemoryIsReported(t *testing.T) {
@@ -143,11 +143,11 @@ func TestTheFullestStoreInMemoryIsReported(t *testing.T) {
 	o.Store(newStore(t, replay.Config{Capacity: 10}))
 	small := o.Store(newStore(t, replay.Config{Capacity: 20}))
 	o.Store(newStore(t, replay.Config{Capacity: 1000}))
-	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Hour)}
+	use := tripseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Hour)}
 	if _, err := small.Spend(t.Context(), use); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.collect(t).values; got["mcpseal.store.held"] != 1 || got["mcpseal.store.capacity"] != 20 {
+	if got := m.collect(t).values; got["tripseal.store.held"] != 1 || got["tripseal.store.capacity"] != 20 {
 		t.Errorf("%v", got)
 	}
 }
@@ -157,13 +157,13 @@ func TestTheFullestStoreInMemoryIsReported(t *testing.T) {
 func TestABoundaryWithBrokenMetricsStillDecides(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
 	m.broken = true
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Observer: o.Observe, Replay: o.Store(newStore(t, replay.Config{})),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "release.example.com", Observer: o.Observe, Replay: o.Store(newStore(t, replay.Config{})),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{}`)}
+	request := tripseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{}`)}
 	round, err := boundary.Open(t.Context(), request, "")
 	if err != nil {
 		t.Fatal(err)
@@ -176,10 +176,10 @@ func TestABoundaryWithBrokenMetricsStillDecides(t *testing.T) {
 	if _, err := boundary.Open(t.Context(), request, token); err != nil {
 		t.Error(err)
 	}
-	if _, err := boundary.Open(t.Context(), request, token); !errors.Is(err, mcpseal.ErrRejected) {
+	if _, err := boundary.Open(t.Context(), request, token); !errors.Is(err, tripseal.ErrRejected) {
 		t.Errorf("a used token: %v", err)
 	}
-	if _, err := boundary.Open(t.Context(), request, strings.ToUpper(token)); !errors.Is(err, mcpseal.ErrRejected) {
+	if _, err := boundary.Open(t.Context(), request, strings.ToUpper(token)); !errors.Is(err, tripseal.ErrRejected) {
 		t.Errorf("a forged token: %v", err)
 	}
 }

@@ -68,12 +68,12 @@ func answer(q question, fromOperator string, decline bool) (string, error) {
 		return `{"action":"accept","content":` + fromOperator + `}`, nil
 	case "sampling/createMessage":
 		if fromOperator == "" {
-			fromOperator = `{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"mcpseal-probe","stopReason":"endTurn"}`
+			fromOperator = `{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"tripseal-probe","stopReason":"endTurn"}`
 		}
 		return fromOperator, nil
 	case "roots/list":
 		if fromOperator == "" {
-			fromOperator = `{"roots":[{"uri":"file:///mcpseal-probe","name":"probe"}]}`
+			fromOperator = `{"roots":[{"uri":"file:///tripseal-probe","name":"probe"}]}`
 		}
 		return fromOperator, nil
 	}

@@ -19,7 +19,7 @@ var answerAttacks = []Attack{
 		Fix:    "Keep the keys of the questions in the state, and drop answers under other keys.",
 		AtMost: 3*maxAltered + tries(4*maxAltered), Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			return []variant2{
-				{"under another key", []member{{quoted("mcpseal_probe"), m.value}}},
+				{"under another key", []member{{quoted("tripseal_probe"), m.value}}},
 				{"under the key in another case", []member{{quoted(otherCase(unquoted(m.name))), m.value}}},
 				{"under an empty key", []member{{`""`, m.value}}},
 			}
@@ -31,10 +31,10 @@ var answerAttacks = []Attack{
 		Fix:    "Keep the kind of each question in the state, and drop answers of another kind.",
 		AtMost: 3*maxAltered + tries(4*maxAltered), Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) (list []variant2) {
 			for _, other := range []struct{ kind, text string }{
-				{"a model's message", `{"role":"assistant","content":{"type":"text","text":"yes"},"model":"mcpseal-probe","stopReason":"endTurn"}`},
+				{"a model's message", `{"role":"assistant","content":{"type":"text","text":"yes"},"model":"tripseal-probe","stopReason":"endTurn"}`},
 				{"a list of roots", `{"roots":[{"uri":"file:///"}]}`},
 				{"an accepted form", `{"action":"accept","content":{}}`},
-				{"an unknown object", `{"mcpseal_probe":true}`},
+				{"an unknown object", `{"tripseal_probe":true}`},
 			} {
 				if kindOf(other.text) != kindOf(m.value) {
 					list = append(list, variant2{other.kind, []member{{m.name, other.text}}})

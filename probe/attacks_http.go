@@ -35,7 +35,7 @@ var httpAttacks = []Attack{
 		Fix:    "Refuse a request whose Mcp-Method or Mcp-Name differs from its body.",
 		AtMost: tries(2), Honest: 2, needs: needState | needHTTP, early: true, try: alter(func(*flow) []variant {
 			return []variant{
-				{"Mcp-Name of another target", func(f *flow) message { return f.retry.saying("Mcp-Name", "mcpseal_probe") }},
+				{"Mcp-Name of another target", func(f *flow) message { return f.retry.saying("Mcp-Name", "tripseal_probe") }},
 				{"Mcp-Method of another method", func(f *flow) message { return f.retry.saying("Mcp-Method", "tools/list") }},
 			}
 		}),

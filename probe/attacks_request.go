@@ -87,7 +87,7 @@ var requestAttacks = []Attack{
 	},
 }
 
-const canary = "mcpsealcanary"
+const canary = "tripsealcanary"
 
 func otherTarget(t *trial) {
 	known, pairs := t.targets(), 0
@@ -163,7 +163,7 @@ func otherArguments(t *trial) {
 			return
 		}
 		own, _ := members(target.arguments())
-		sent := t.tell(fresh.retry.with("arguments", object(append(slices.Clone(own), member{`"mcpseal_probe"`, quoted(canary)}))))
+		sent := t.tell(fresh.retry.with("arguments", object(append(slices.Clone(own), member{`"tripseal_probe"`, quoted(canary)}))))
 		if tried = true; t.through(fresh, sent.reply) {
 			t.recordUnknown(target, "one more member", sent, fresh.before)
 		}
@@ -359,7 +359,7 @@ func (p *probe) slots(target Target, of string) (all []slot) {
 		}
 	}
 	return append(all, slot{name: "one more member", unknown: true, put: func(value string) string {
-		return object(append(slices.Clone(own), member{`"mcpseal_probe"`, value}))
+		return object(append(slices.Clone(own), member{`"tripseal_probe"`, value}))
 	}})
 }
 

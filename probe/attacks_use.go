@@ -188,13 +188,13 @@ func oversized(t *trial) {
 			return f.retry.with("requestState", quoted(strings.Repeat("A", 2<<20)))
 		}},
 		{"an answer of 2 MiB", func(f *flow) message {
-			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"`+action+`","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
+			return f.retry.with("inputResponses", `{"tripseal_probe":{"action":"`+action+`","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
 		}},
 		{"10,000 answers", func(f *flow) message {
 			return f.retry.with("inputResponses", wide(10_000, `{"action":"`+action+`","content":{}}`))
 		}},
 		{fmt.Sprintf("arguments %d levels deep", levels), func(f *flow) message {
-			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)
+			return f.retry.with("arguments", `{"tripseal_probe":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)
 		}},
 		{"50,000 arguments", func(f *flow) message { return f.retry.with("arguments", wide(50_000, "1")) }},
 	} {

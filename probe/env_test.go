@@ -18,7 +18,7 @@ func TestTheCommandGetsNoAccessToken(t *testing.T) {
 	if !slices.Contains(got, "PROBE_TEST_CHILD=kept") {
 		t.Error("the command lacks the rest of the environment")
 	}
-	if len(withoutTokens([]string{"mcpseal_probe_bearer=x", BearerVariable + "=", "PATH=/"})) != 1 {
+	if len(withoutTokens([]string{"tripseal_probe_bearer=x", BearerVariable + "=", "PATH=/"})) != 1 {
 		t.Error("names are not compared as Windows does")
 	}
 }

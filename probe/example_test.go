@@ -6,8 +6,8 @@ import (
 	"log"
 	"net/http/httptest"
 
-	"github.com/mcpseal/mcpseal/probe"
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 // A test can attack your own server. The server in this example lets a user answer with the

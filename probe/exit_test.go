@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 func TestWhatWasAskedForAndNotDoneIsUnclear(t *testing.T) {

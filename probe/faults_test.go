@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 func runAgainst(t *testing.T, handler http.Handler, options Options) *Report {

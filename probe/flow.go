@@ -193,7 +193,7 @@ func refusals(f *flow, formAnswer string) (answers string, ok bool) {
 }
 
 // madeUp is a state that no server has issued.
-const madeUp = "mcpseal-probe-made-this-up"
+const madeUp = "tripseal-probe-made-this-up"
 
 // through reports whether a request got through. The parameter r is the reply to the request. The
 // request got through if the target went on in the same way as after the honest retry of the flow

@@ -1,3 +1,3 @@
-module github.com/mcpseal/mcpseal/probe
+module github.com/tripseal/tripseal/probe
 
 go 1.25.0

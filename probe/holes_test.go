@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 // attacksByHole lists, for each hole of the test server, the attacks that must find it. The list

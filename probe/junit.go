@@ -49,7 +49,7 @@ type junitWhy struct {
 	Text    string `xml:",chardata"`
 }
 
-const junitClass = "mcpseal.probe"
+const junitClass = "tripseal.probe"
 
 // WriteJUnit writes the report as JUnit XML, with a test case for each attack. If the run
 // failed and none of these test cases did, it adds a test case with the reason as its error.
@@ -57,7 +57,7 @@ const junitClass = "mcpseal.probe"
 // results.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	v := r.view(2 << 10)
-	suite := junitSuite{junitCounts: junitCounts{Name: "mcpseal probe"}}
+	suite := junitSuite{junitCounts: junitCounts{Name: "tripseal probe"}}
 	for _, p := range []junitProperty{
 		{"verdict", v.Report.Verdict}, {"server", v.Server}, {"serverName", v.ServerName}, {"transport", v.Transport}, {"date", v.Date},
 		{"targets", strings.Join(v.Targets, ", ")}, {"cursors", strings.Join(v.Cursors, ", ")},

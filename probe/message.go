@@ -180,7 +180,7 @@ func quoted(text string) string {
 // meta returns the _meta of a request from a client with these capabilities.
 func meta(capabilities string) string {
 	return `{"io.modelcontextprotocol/protocolVersion":"` + revision + `",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"mcpseal-probe","version":"1"},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"tripseal-probe","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`
 }
 

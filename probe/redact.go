@@ -11,11 +11,11 @@ import (
 )
 
 // The environment variables with the access tokens. Reports show their names instead of the
-// tokens: set both variables before you repeat a request of a report. The command mcpseal
+// tokens: set both variables before you repeat a request of a report. The command tripseal
 // probe reads the tokens from these variables; this package does not.
 const (
-	BearerVariable      = "MCPSEAL_PROBE_BEARER"       // stands for Options.Bearer
-	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER" // stands for Options.OtherBearer
+	BearerVariable      = "TRIPSEAL_PROBE_BEARER"       // stands for Options.Bearer
+	OtherBearerVariable = "TRIPSEAL_PROBE_OTHER_BEARER" // stands for Options.OtherBearer
 )
 
 // secret is a text that a report must not show: an access token, as it is or encoded.

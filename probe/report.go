@@ -26,7 +26,7 @@ const (
 
 var worstFirst = []Verdict{Found, Unclear, AcceptedRisk, Information, NotTried, Early, Refused}
 
-// The values of [Report].Exit, which are also the exit codes of the command mcpseal probe.
+// The values of [Report].Exit, which are also the exit codes of the command tripseal probe.
 const (
 	ExitNothing = 0 // nothing got through
 	ExitFinding = 1 // something got through

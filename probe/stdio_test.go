@@ -6,7 +6,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 // attackStdio runs the probe against the test server with these holes. Two pipes take the place

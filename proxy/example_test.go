@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
 )
 
 // upstream stands for an MCP server that does not seal its state. A real carrier would send the
@@ -25,7 +25,7 @@ func upstream(message []byte) (answer []byte) {
 // carry takes a message of a client to the server, and returns the answer for the client, or
 // nil if there is none. It is what a carrier does for each message.
 func carry(ctx context.Context, p *proxy.Proxy, user string, message []byte) []byte {
-	exchange := p.Open(ctx, message, mcpseal.User(user))
+	exchange := p.Open(ctx, message, tripseal.User(user))
 	if exchange.Forward == nil {
 		return exchange.Reply // the server must not see the message
 	}
@@ -34,8 +34,8 @@ func carry(ctx context.Context, p *proxy.Proxy, user string, message []byte) []b
 
 // A proxy seals the state that a server sends, and opens it when the client sends it back.
 func Example() {
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "deploy.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "deploy.example.com", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)

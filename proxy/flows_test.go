@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/replay"
 )
 
 func TestAFlowOfSeveralRoundsIsSealed(t *testing.T) {
@@ -159,7 +159,7 @@ func TestATokenWorksOnceWithAReplayStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, mcpseal.Config{Replay: store}, proxy.Config{})
+	r := newRig(t, tripseal.Config{Replay: store}, proxy.Config{})
 	given := r.begin(carriers[0], "", `"`+canary+`"`, "")
 	r.forwarded(carriers[0].call(state(given)))
 	r.rejected("alice", carriers[0].call(state(given)))
@@ -167,7 +167,7 @@ func TestATokenWorksOnceWithAReplayStore(t *testing.T) {
 
 func TestATokenAndACursorExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, mcpseal.Config{TTL: time.Minute}, proxy.Config{})
+		r := newRig(t, tripseal.Config{TTL: time.Minute}, proxy.Config{})
 		given := r.begin(carriers[0], "", `"`+canary+`"`, "")
 		at := r.cursor("alice", "tools/list", "", "")
 		time.Sleep(2 * time.Minute)
@@ -179,7 +179,7 @@ func TestATokenAndACursorExpire(t *testing.T) {
 
 func TestATokenThatAsksToOpenAURLLivesAsLongAsTheOperatorSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, mcpseal.Config{TTL: time.Minute, URLTTL: time.Hour / 2}, proxy.Config{})
+		r := newRig(t, tripseal.Config{TTL: time.Minute, URLTTL: time.Hour / 2}, proxy.Config{})
 		short, long := r.begin(carriers[0], "", "", `{"q":`+form+`}`), r.begin(carriers[0], "", "", `{"q":`+url+`}`)
 		time.Sleep(10 * time.Minute)
 		r.rejected("alice", carriers[0].call(state(short)))
@@ -188,7 +188,7 @@ func TestATokenThatAsksToOpenAURLLivesAsLongAsTheOperatorSays(t *testing.T) {
 }
 
 func TestARejectedTokenThatIsAskedAgainIsAFirstRound(t *testing.T) {
-	r := newRig(t, mcpseal.Config{AskAgain: mcpseal.AskAgainAlways}, proxy.Config{})
+	r := newRig(t, tripseal.Config{AskAgain: tripseal.AskAgainAlways}, proxy.Config{})
 	_, got := r.forwarded(carriers[0].call(state("ms1.forged") + `,"inputResponses":{"q":` + accept + `}`))
 	if got != carriers[0].call("") {
 		t.Errorf("the server got %s", got)
@@ -256,7 +256,7 @@ func TestAnswersOfAnEarlierRoundAreDropped(t *testing.T) {
 }
 
 func TestUnaskedAnswersReachOnlyTheToolsThatTakeThem(t *testing.T) {
-	r := newRig(t, mcpseal.Config{}, proxy.Config{Unsolicited: []string{"deploy", "file:///deploy"}})
+	r := newRig(t, tripseal.Config{}, proxy.Config{Unsolicited: []string{"deploy", "file:///deploy"}})
 	for _, c := range carriers {
 		message := c.call(`,"inputResponses":{"a":` + accept + `}`)
 		_, got := r.forwarded(message)
@@ -288,9 +288,9 @@ func TestEmptyAnswersPassAsTheyAre(t *testing.T) {
 
 // wordedFormat gives each question a digest. Package gosdk/elicit does the same, with a digest of
 // the question's wording.
-type wordedFormat struct{ mcpseal.Format }
+type wordedFormat struct{ tripseal.Format }
 
-func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+func (f wordedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	for i := range claims.Questions {
 		claims.Questions[i].Digest[0] = 1
 	}
@@ -298,18 +298,18 @@ func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcps
 }
 
 func TestAStateThatIsForAnotherHandlerIsKeptFromTheServer(t *testing.T) {
-	keys := mcpseal.Ephemeral()
-	worded, err := mcpseal.New(mcpseal.Config{Format: wordedFormat{mcpseal.NativeFormat(keys)}, Audience: "test"})
+	keys := tripseal.Ephemeral()
+	worded, err := tripseal.New(tripseal.Config{Format: wordedFormat{tripseal.NativeFormat(keys)}, Audience: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	round, _ := worded.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}, "")
+	round, _ := worded.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}, "")
 	text := canary
-	given, err := worded.Seal(context.Background(), &round, &text, mcpseal.Question{Key: "q", Kind: mcpseal.KindForm})
+	given, err := worded.Seal(context.Background(), &round, &text, tripseal.Question{Key: "q", Kind: tripseal.KindForm})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, mcpseal.Config{Keys: keys}, proxy.Config{})
+	r := newRig(t, tripseal.Config{Keys: keys}, proxy.Config{})
 	if _, got := r.forwarded(carriers[0].call(state(given) + `,"inputResponses":{"q":` + accept + `}`)); got != carriers[0].call("") {
 		t.Errorf("the server got %s", got)
 	}
@@ -318,7 +318,7 @@ func TestAStateThatIsForAnotherHandlerIsKeptFromTheServer(t *testing.T) {
 func TestTheBufferOfAMessageCanBeUsedAgain(t *testing.T) {
 	r := plainRig(t)
 	message := []byte(carriers[0].call(`,"arguments":{"a":1}`))
-	e := r.proxy.Open(context.Background(), message, mcpseal.User("alice"))
+	e := r.proxy.Open(context.Background(), message, tripseal.User("alice"))
 	copy(message, bytes.Repeat([]byte("x"), len(message)))
 	answer := []byte(asking(`"`+canary+`"`, `{"q":`+form+`}`))
 	out := bytes.Clone(e.Seal(context.Background(), answer))
@@ -330,7 +330,7 @@ func TestTheBufferOfAMessageCanBeUsedAgain(t *testing.T) {
 }
 
 func TestManyUsersCanCallAtOnce(t *testing.T) {
-	r := newRig(t, mcpseal.Config{Logger: slog.New(slog.DiscardHandler)}, proxy.Config{Logger: slog.New(slog.DiscardHandler)})
+	r := newRig(t, tripseal.Config{Logger: slog.New(slog.DiscardHandler)}, proxy.Config{Logger: slog.New(slog.DiscardHandler)})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -485,7 +485,7 @@ func TestThePageThatIsCachedLongHasACursorThatLivesLong(t *testing.T) {
 // Failures
 
 func TestAFailureToSealIsAnInternalError(t *testing.T) {
-	r := newRig(t, mcpseal.Config{MaxState: 100}, proxy.Config{})
+	r := newRig(t, tripseal.Config{MaxState: 100}, proxy.Config{})
 	many := make([]string, 65)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"q%d":%s`, i, roots)
@@ -510,10 +510,10 @@ func TestAUserWhoCannotBeToldIsNotServed(t *testing.T) {
 	const secret = "the identity provider said hush"
 	r := plainRig(t)
 	given, at := r.begin(carriers[0], "", `"x"`, ""), r.cursor("alice", "tools/list", "", "")
-	for name, who := range map[string]mcpseal.Principal{
+	for name, who := range map[string]tripseal.Principal{
 		"an error": func(context.Context) (string, error) { return "alice", errors.New(secret) },
 		"a panic":  func(context.Context) (string, error) { panic(secret) },
-		"no name":  mcpseal.User(""),
+		"no name":  tripseal.User(""),
 		"nobody":   nil,
 	} {
 		open := func(message string) *proxy.Exchange {
@@ -537,7 +537,7 @@ func TestAUserWhoCannotBeToldIsNotServed(t *testing.T) {
 }
 
 func TestNobodyIsRefusedIfAUserIsRequired(t *testing.T) {
-	r := newRig(t, mcpseal.Config{RequireUser: true}, proxy.Config{})
+	r := newRig(t, tripseal.Config{RequireUser: true}, proxy.Config{})
 	nobody := func(message string) *proxy.Exchange {
 		return r.proxy.Open(context.Background(), []byte(message), nil)
 	}
@@ -547,7 +547,7 @@ func TestNobodyIsRefusedIfAUserIsRequired(t *testing.T) {
 
 func TestARejectedTokenOfAToolIsAResultIfTheOperatorWantsIt(t *testing.T) {
 	const text = "Start \"over\".\n<&>"
-	r := newRig(t, mcpseal.Config{}, proxy.Config{RejectedText: text})
+	r := newRig(t, tripseal.Config{}, proxy.Config{RejectedText: text})
 	for _, given := range []string{state("ms1.forged"), state(""), `,"requestState":1`} {
 		e := r.open(carriers[0].call(given))
 		if e.Forward != nil || e.Malformed {
@@ -589,7 +589,7 @@ func TestTheProxyNeedsABoundaryWithKeys(t *testing.T) {
 	if p, err := proxy.New(proxy.Config{}); err == nil || p != nil {
 		t.Error("a proxy without a boundary")
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Format: wordedFormat{mcpseal.NativeFormat(mcpseal.Ephemeral())}, Audience: "x"})
+	boundary, err := tripseal.New(tripseal.Config{Format: wordedFormat{tripseal.NativeFormat(tripseal.Ephemeral())}, Audience: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

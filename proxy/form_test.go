@@ -10,8 +10,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
 )
 
 // utf16Of and utf32Of return a text in another encoding, which Python's json reads too.
@@ -321,8 +321,8 @@ func TestAnswersThatAreNoObjectAreRefused(t *testing.T) {
 }
 
 func TestMoreAnswersThanARoundCanAskAreRefused(t *testing.T) {
-	r := newRig(t, mcpseal.Config{}, proxy.Config{Unsolicited: []string{"deploy"}})
-	many := make([]string, mcpseal.MaxQuestions+1)
+	r := newRig(t, tripseal.Config{}, proxy.Config{Unsolicited: []string{"deploy"}})
+	many := make([]string, tripseal.MaxQuestions+1)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"q%d":%s`, i, accept)
 	}
@@ -361,7 +361,7 @@ type panicking struct{ slog.Handler }
 func (panicking) Handle(context.Context, slog.Record) error { panic("log") }
 
 func TestALoggerThatPanicsStopsNothing(t *testing.T) {
-	r := newRig(t, mcpseal.Config{}, proxy.Config{Logger: slog.New(panicking{slog.NewTextHandler(&bytes.Buffer{}, nil)})})
+	r := newRig(t, tripseal.Config{}, proxy.Config{Logger: slog.New(panicking{slog.NewTextHandler(&bytes.Buffer{}, nil)})})
 	if e := r.open("garbage"); e.Forward != nil || e.Reply == nil {
 		t.Errorf("the server got %s", e.Forward)
 	}

@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
 )
 
 // pair is a member of a JSON object.
@@ -101,7 +101,7 @@ func secret() string { return "s" + rand.Text() }
 // reader may find a state, a cursor or an answer that the proxy did not accept. In the input, TOKEN
 // becomes a token of alice, and CURSOR becomes a cursor of alice.
 func FuzzOpen(f *testing.F) {
-	r := newRig(f, mcpseal.Config{}, proxy.Config{})
+	r := newRig(f, tripseal.Config{}, proxy.Config{})
 	plaintext := secret()
 	given := r.begin(carriers[0], "", `"`+plaintext+`"`, `{"q":`+form+`}`)
 	e, _ := r.forwarded(page("tools/list", ""))
@@ -111,7 +111,7 @@ func FuzzOpen(f *testing.F) {
 		r.log.Reset()
 		message = bytes.ReplaceAll(bytes.ReplaceAll(message, []byte("TOKEN"), []byte(given)), []byte("CURSOR"), []byte(at))
 		before := bytes.Clone(message)
-		e := r.proxy.Open(context.Background(), message, mcpseal.User("alice"))
+		e := r.proxy.Open(context.Background(), message, tripseal.User("alice"))
 		if !bytes.Equal(message, before) {
 			t.Fatal("the message was changed in place")
 		}
@@ -181,7 +181,7 @@ var fuzzRequests = []string{carriers[0].call(""), carriers[1].call(""), carriers
 // reader may find an unsealed state, an unsealed cursor, or a question that no token pins. FuzzSeal
 // replaces the word SECRET in the input with a plaintext.
 func FuzzSeal(f *testing.F) {
-	r := newRig(f, mcpseal.Config{}, proxy.Config{})
+	r := newRig(f, tripseal.Config{}, proxy.Config{})
 	plaintext := secret()
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		r.t = t
@@ -255,7 +255,7 @@ func (r *rig) checkSealed(request string, answer, out []byte) {
 // FuzzPassed checks messages without a state, a question, an answer or a cursor. The proxy must
 // pass them on byte for byte, whatever white space and numbers they have.
 func FuzzPassed(f *testing.F) {
-	r := newRig(f, mcpseal.Config{}, proxy.Config{})
+	r := newRig(f, tripseal.Config{}, proxy.Config{})
 	f.Fuzz(func(t *testing.T, value string, seed uint64) {
 		if !utf8.ValidString(value) || !json.Valid([]byte(value)) || len(value) > 1<<16 || deep(value) {
 			return

@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // kind says what the proxy must seal or open in the messages of a method.
@@ -193,14 +193,14 @@ func quoted(text string) string {
 
 // The JSON-RPC errors that the proxy itself sends.
 var (
-	invalidRequest = mcpseal.WireError{Code: -32600, Message: "Invalid Request"}
-	invalidParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"}
-	internalError  = mcpseal.WireError{Code: -32603, Message: "Internal error"}
+	invalidRequest = tripseal.WireError{Code: -32600, Message: "Invalid Request"}
+	invalidParams  = tripseal.WireError{Code: -32602, Message: "Invalid params"}
+	internalError  = tripseal.WireError{Code: -32603, Message: "Internal error"}
 )
 
 // errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of
 // the request's id; "" means null.
-func errorMessage(id string, e mcpseal.WireError) []byte {
+func errorMessage(id string, e tripseal.WireError) []byte {
 	if id == "" {
 		id = "null"
 	}

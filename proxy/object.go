@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/exactjson"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/exactjson"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // names has the names of the members that the proxy reads in one kind of JSON object.
@@ -82,7 +82,7 @@ func readAll(text string) (list []field, ok bool) {
 		if !ok {
 			return list, members.Whole()
 		}
-		if len(list) == mcpseal.MaxQuestions || seen[member.Name] || !utf8.ValidString(member.Name) {
+		if len(list) == tripseal.MaxQuestions || seen[member.Name] || !utf8.ValidString(member.Name) {
 			return nil, false
 		}
 		seen[member.Name] = true

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // open reads a message of the client. It sets e.Forward if it changes the message. It sets
 // e.Reply or e.Malformed, or both, if the server must not see the message. If it sets none of
 // these three, the message is forwarded as it came.
-func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Principal) {
+func (e *Exchange) open(ctx context.Context, text string, caller tripseal.Principal) {
 	m, why := readEnvelope(text, nil)
 	if why != "" {
 		e.refuse(ctx, invalidRequest, why)
@@ -47,8 +47,8 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 
 // refuse logs that a message of the client has the wrong form, and sets e.Malformed. If the message
 // needs an answer, refuse sets e.Reply to an error.
-func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why string) {
-	e.proxy.logger().WarnContext(ctx, "proxy: a message of the client was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
+func (e *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why string) {
+	e.proxy.logger().WarnContext(ctx, "proxy: a message of the client was refused", "method", tripseal.PlainText(e.Method), "cause", why)
 	e.Malformed = true
 	if e.ID != "" || e.Method == "" { // a notification gets no answer
 		e.Reply = errorMessage(e.ID, wire)
@@ -75,7 +75,7 @@ func readParams(m *envelope, n *names) ([]field, bool) {
 	return n.read(m.params.Raw)
 }
 
-func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Principal) {
+func (e *Exchange) openCall(ctx context.Context, m *envelope, caller tripseal.Principal) {
 	params, ok := readParams(m, callNames)
 	if !ok {
 		e.refuse(ctx, invalidParams, "params that are not an object, or that two parsers read differently")
@@ -91,7 +91,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	case !target.isString():
 		why = "a call without the name of what it calls"
 	case state.present && state.Text == "": // to the boundary, "" means that there is no token
-		e.reject(ctx, mcpseal.ErrRejected, "a state that is empty, or not a text")
+		e.reject(ctx, tripseal.ErrRejected, "a state that is empty, or not a text")
 		return
 	}
 	if why != "" {
@@ -100,7 +100,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	}
 	e.Target, e.can = target.Text, declaredIn(params[atMeta].Raw)
 	var err error
-	e.round, err = e.proxy.boundary.Open(ctx, mcpseal.Request{
+	e.round, err = e.proxy.boundary.Open(ctx, tripseal.Request{
 		Method: m.method, Target: e.Target, Arguments: []byte(params[atArguments].Raw), Principal: caller,
 	}, state.Text)
 	if err != nil {
@@ -143,19 +143,19 @@ func declaredIn(meta string) *adapter.Capabilities {
 // It logs the given reason, unless that is "".
 func (e *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
-		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
+		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", tripseal.PlainText(e.Method), "cause", why)
 	}
-	if errors.Is(err, mcpseal.ErrRejected) && e.Method == "tools/call" && e.proxy.rejectedText != "" {
+	if errors.Is(err, tripseal.ErrRejected) && e.Method == "tools/call" && e.proxy.rejectedText != "" {
 		e.Reply = resultMessage(e.ID, e.proxy.rejectedText)
 		return
 	}
-	e.Reply = errorMessage(e.ID, mcpseal.Wire(err))
+	e.Reply = errorMessage(e.ID, tripseal.Wire(err))
 }
 
 // answer is an answer of the client to one question.
 type answer struct {
 	field
-	kind mcpseal.Kind
+	kind tripseal.Kind
 }
 
 // readAnswers reads the client's answers. If they must be refused, reason says why. Otherwise
@@ -182,8 +182,8 @@ func readAnswers(answers *field) (list []answer, reason string) {
 
 // kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several
 // kinds, or has a null in it.
-func kindOf(text string, fields []field) (kind mcpseal.Kind) {
-	for i, of := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
+func kindOf(text string, fields []field) (kind tripseal.Kind) {
+	for i, of := range []tripseal.Kind{tripseal.KindForm, tripseal.KindSampling, tripseal.KindRoots} {
 		if fields[i].present {
 			if kind != 0 {
 				return 0
@@ -216,7 +216,7 @@ func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 	return kept, len(drop) == 0
 }
 
-func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Principal) {
+func (e *Exchange) openList(ctx context.Context, m *envelope, caller tripseal.Principal) {
 	params, ok := readParams(m, listNames)
 	if !ok || params[1].present {
 		e.refuse(ctx, invalidParams, "a list with params that are not an object, that two parsers read differently, or that have a state")
@@ -228,7 +228,7 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	var err error
-	if e.page, err = e.proxy.lists.Open(ctx, mcpseal.Request{Method: m.method, Principal: caller}, at.Text); err != nil {
+	if e.page, err = e.proxy.lists.Open(ctx, tripseal.Request{Method: m.method, Principal: caller}, at.Text); err != nil {
 		e.Reply = errorMessage(e.ID, cursor.Wire(err))
 		return
 	}

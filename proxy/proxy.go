@@ -1,7 +1,7 @@
 // Package proxy seals the state and the list cursors of an MCP server that does not seal them
 // itself. The server may be written in any language. The package takes one message and returns
 // one message; it knows nothing of HTTP or of processes. A carrier moves the bytes between this
-// package, the client and the server. The command mcpseal proxy has two carriers: one for HTTP
+// package, the client and the server. The command tripseal proxy has two carriers: one for HTTP
 // and one for standard input and output.
 //
 // A message that carries no state, question, answer or cursor is passed on byte for byte.
@@ -14,9 +14,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // Config says how a [Proxy] seals. Only Boundary is required.
@@ -24,7 +24,7 @@ type Config struct {
 	// Boundary seals states, and decides which tokens are accepted. It is required. The boundary's
 	// config must have a ring or a codec, in Keys, Format or AlsoOpen: the proxy seals cursors with
 	// this ring or codec.
-	Boundary *mcpseal.Boundary
+	Boundary *tripseal.Boundary
 	// Unsolicited lists the names of tools that accept answers in the first call, before they
 	// have asked anything. Nil means none.
 	Unsolicited []string
@@ -40,7 +40,7 @@ type Config struct {
 // Proxy seals what a server sends, and opens what a client sends back. It is safe for
 // concurrent use. Make one with [New] for each server that you put it in front of.
 type Proxy struct {
-	boundary     *mcpseal.Boundary
+	boundary     *tripseal.Boundary
 	lists        cursor.Issuer
 	unsolicited  map[string]bool
 	rejectedText string
@@ -87,7 +87,7 @@ type Exchange struct {
 	sameID string
 	kind   kind
 	can    *adapter.Capabilities // the questions that the client can answer; nil if the request does not say
-	round  mcpseal.Round
+	round  tripseal.Round
 	page   cursor.Page
 	done   bool // true if Seal has seen the answer
 }
@@ -95,7 +95,7 @@ type Exchange struct {
 // Open takes a message of the client. The parameter caller says which user sent it; nil means
 // that no user is known. Open never returns nil. Call Open for every message of the client.
 // Then send the exchange's field Forward to the server, or its field Reply to the client.
-func (p *Proxy) Open(ctx context.Context, message []byte, caller mcpseal.Principal) *Exchange {
+func (p *Proxy) Open(ctx context.Context, message []byte, caller tripseal.Principal) *Exchange {
 	e := &Exchange{proxy: p}
 	e.open(ctx, string(message), caller)
 	if e.Forward == nil && e.Reply == nil && !e.Malformed {
@@ -137,4 +137,4 @@ func (e *Exchange) Failed() []byte {
 func (e *Exchange) Answered() bool { return e.done }
 
 // logger returns p.log, wrapped so that a panic in it does not stop the proxy.
-func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }
+func (p *Proxy) logger() *slog.Logger { return tripseal.Logger(p.log) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
 )
 
 // canary is part of every plaintext state and cursor of these tests. No client may see it.
@@ -22,18 +22,18 @@ type rig struct {
 	log   bytes.Buffer
 }
 
-func newRig(t testing.TB, policy mcpseal.Config, config proxy.Config) *rig {
+func newRig(t testing.TB, policy tripseal.Config, config proxy.Config) *rig {
 	t.Helper()
 	r := &rig{t: t}
 	logger := slog.New(slog.NewTextHandler(&r.log, nil))
 	if policy.Keys == nil && policy.Format == nil {
-		policy.Keys = mcpseal.Ephemeral()
+		policy.Keys = tripseal.Ephemeral()
 	}
 	policy.Audience = "test"
 	if policy.Logger == nil {
 		policy.Logger = logger
 	}
-	boundary, err := mcpseal.New(policy)
+	boundary, err := tripseal.New(policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +47,12 @@ func newRig(t testing.TB, policy mcpseal.Config, config proxy.Config) *rig {
 	return r
 }
 
-func plainRig(t testing.TB) *rig { return newRig(t, mcpseal.Config{}, proxy.Config{}) }
+func plainRig(t testing.TB) *rig { return newRig(t, tripseal.Config{}, proxy.Config{}) }
 
 func (r *rig) open(message string) *proxy.Exchange { return r.openAs("alice", message) }
 
 func (r *rig) openAs(user, message string) *proxy.Exchange {
-	return r.proxy.Open(context.Background(), []byte(message), mcpseal.User(user))
+	return r.proxy.Open(context.Background(), []byte(message), tripseal.User(user))
 }
 
 // forwarded returns what the server gets for a message that must reach it.
@@ -158,7 +158,7 @@ func checkError(t testing.TB, answer []byte, id string, codes ...int64) {
 	var m struct {
 		JSONRPC string
 		ID      json.RawMessage
-		Error   *mcpseal.WireError
+		Error   *tripseal.WireError
 	}
 	if err := json.Unmarshal(answer, &m); err != nil || m.Error == nil || m.JSONRPC != "2.0" {
 		t.Errorf("not an error: %s (%v)", answer, err)

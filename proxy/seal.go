@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
@@ -41,7 +41,7 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 // fail returns an internal error that replaces an answer that must not be sent. It logs the
 // given reason.
 func (e *Exchange) fail(ctx context.Context, why string) []byte {
-	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
+	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", tripseal.PlainText(e.Method), "cause", why)
 	return e.Failed()
 }
 
@@ -98,7 +98,7 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	}
 	token, err := e.proxy.boundary.Seal(ctx, &e.round, plaintext, questions...)
 	if err != nil {
-		return errorMessage(e.ID, mcpseal.Wire(err))
+		return errorMessage(e.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
@@ -106,7 +106,7 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to do
 // to answer them. If the questions must not be sent, reason says why. Otherwise reason is "".
-func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, reason string) {
+func readQuestions(asked *field) (questions []tripseal.Question, needs []adapter.Need, reason string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
 	}
@@ -116,7 +116,7 @@ func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.
 		need := needOf(f.Raw)
 		unknown = unknown || need.Kind == 0
 		needs = append(needs, need)
-		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: need.Kind})
+		questions = append(questions, tripseal.Question{Key: f.Name, Kind: need.Kind})
 	}
 	switch {
 	case !ok:
@@ -136,18 +136,18 @@ func needOf(text string) adapter.Need {
 	}
 	method, params := &fields[0], &fields[1]
 	if method.Text == "roots/list" {
-		return adapter.Need{Kind: mcpseal.KindRoots}
+		return adapter.Need{Kind: tripseal.KindRoots}
 	}
 	how, ok := modeNames.read(params.Raw)
 	switch {
 	case !ok:
 		return adapter.Need{}
 	case method.Text == "elicitation/create" && how[0].Text == "url":
-		return adapter.Need{Kind: mcpseal.KindURL}
+		return adapter.Need{Kind: tripseal.KindURL}
 	case method.Text == "elicitation/create":
-		return adapter.Need{Kind: mcpseal.KindForm}
+		return adapter.Need{Kind: tripseal.KindForm}
 	case method.Text == "sampling/createMessage":
-		return adapter.Need{Kind: mcpseal.KindSampling, Tools: how[1].present || how[2].present}
+		return adapter.Need{Kind: tripseal.KindSampling, Tools: how[1].present || how[2].present}
 	}
 	return adapter.Need{}
 }

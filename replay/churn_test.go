@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestNoTokenIsWonTwiceWhileTimePasses lets goroutines use the same tokens again and again,
@@ -42,7 +42,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 				if random.IntN(50) == 0 {
 					now.wall += int64(random.IntN(100)) - 50
 				}
-				u := mcpseal.Use{Issued: s.start.Add(time.Duration(n/10) * time.Second)}
+				u := tripseal.Use{Issued: s.start.Add(time.Duration(n/10) * time.Second)}
 				u.Until = u.Issued.Add(time.Duration(20+n%21) * time.Second)
 				u.Flow[0], u.Flow[1], u.Flow[2] = byte(n), byte(n>>8), byte(n>>16)
 				u.Owner[0] = byte(n % 40)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // clocks is a store whose wall clock and monotonic clock are set by a test.
@@ -48,21 +48,21 @@ func (s *SingleProcess) drain(now moment) {
 
 // useAt returns a use of the token with this number. The token is issued now, and the store
 // must remember its use for 12 minutes.
-func (c *clocks) useAt(token uint64) mcpseal.Use {
+func (c *clocks) useAt(token uint64) tripseal.Use {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
-	u := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
+	u := tripseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
 	binary.BigEndian.PutUint64(u.Flow[:], token)
 	return u
 }
 
 // opens reports whether a boundary would accept the dates of the token, and so ask the store
 // about it.
-func (c *clocks) opens(u mcpseal.Use) bool {
+func (c *clocks) opens(u tripseal.Use) bool {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
 	return now.Before(u.Until.Add(-2*time.Minute)) && !u.Issued.After(now.Add(time.Minute))
 }
 
-func (c *clocks) mustSpend(t *testing.T, u mcpseal.Use, want bool) {
+func (c *clocks) mustSpend(t *testing.T, u tripseal.Use, want bool) {
 	t.Helper()
 	if first, err := c.spend(context.Background(), c.moment, u); err != nil || first != want {
 		t.Fatalf("with the wall clock at %d and the other at %d, Spend = %v, %v, want %v", c.wall, c.running, first, err, want)

@@ -2,7 +2,7 @@
 //
 //	store, err := replay.NewSingleProcess(replay.Config{})
 //	…
-//	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
+//	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
 // Use this package if exactly one process opens the tokens. If two replicas each have a
 // store of their own, each of them accepts a token once, so the token works twice. The same
@@ -16,7 +16,7 @@
 //     are still recognised.
 //   - The tokens that one user has at one boundary fill at most a tenth of the store. Calls
 //     without a user have no such limit, because all of them would share it. If only some
-//     calls have a user, set [mcpseal.Config.RequireUser]. Otherwise calls without a user can fill
+//     calls have a user, set [tripseal.Config.RequireUser]. Otherwise calls without a user can fill
 //     the whole store, and then the tokens of all users are refused.
 //   - A token that was issued before the store started is refused, because it may have been
 //     used. A user who had not yet answered a question when the process restarted must start

@@ -6,8 +6,8 @@ import (
 	"log"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // This server runs in a single process, and must not run a payment twice.
@@ -16,15 +16,15 @@ func ExampleNewSingleProcess() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
 		Replay: store, ReplayTools: []string{"pay"},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "pay", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "pay", Principal: tripseal.User("alice")}
 	round, err := boundary.Open(ctx, request, "")
 	if err != nil {
 		log.Fatal(err)
@@ -40,6 +40,6 @@ func ExampleNewSingleProcess() {
 	fmt.Println("used tokens in the store:", store.Level().Held)
 	// Output:
 	// once:  <nil>
-	// twice: mcpseal: token rejected
+	// twice: tripseal: token rejected
 	// used tokens in the store: 1
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // FuzzSingleProcess issues tokens, presents them to a store and sets the clocks. Four bytes of the
@@ -23,7 +23,7 @@ func FuzzSingleProcess(f *testing.F) {
 		const capacity, limit = 20, 2
 		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)
 		type issued struct {
-			mcpseal.Use
+			tripseal.Use
 			won       bool
 			due, wall int64 // for a token that was won: its expiry by the monotonic clock, and by the wall clock
 		}
@@ -45,7 +45,7 @@ func FuzzSingleProcess(f *testing.F) {
 				now.wall -= b
 				setBack = true
 			case 4, 5: // issue a token
-				u := mcpseal.Use{Round: int(b>>8) % 3, Issued: s.start.Add(time.Duration(now.wall) * time.Second)}
+				u := tripseal.Use{Round: int(b>>8) % 3, Issued: s.start.Add(time.Duration(now.wall) * time.Second)}
 				u.Until = u.Issued.Add(time.Duration(1+b%512) * time.Second)
 				binary.BigEndian.PutUint32(u.Flow[12:], uint32(len(tokens)))
 				u.Owner[0] = a % 16
@@ -146,7 +146,7 @@ func usersShareCounters(s *SingleProcess) (yes bool) {
 	users := map[*int32]int{}
 	each := func(f func(a, b *int32)) {
 		for who := range byte(16) {
-			_, e := s.newEntry(&mcpseal.Use{Owner: [16]byte{who}}, 0)
+			_, e := s.newEntry(&tripseal.Use{Owner: [16]byte{who}}, 0)
 			s.owners.change(e.owner, f)
 		}
 	}

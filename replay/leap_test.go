@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // refuse presents a token that was issued in the given second. The store must refuse the token
@@ -111,7 +111,7 @@ func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
 	for range 3000 {
 		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)}
 		c.pass(100)
-		var old [8]mcpseal.Use
+		var old [8]tripseal.Use
 		for i := range old {
 			old[i] = c.useAt(uint64(i))
 		}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Level is how full a store is. Show it on a dashboard: a full store refuses tokens.
@@ -47,7 +47,7 @@ func (s *SingleProcess) report(now moment) {
 		s.warned.Store(false)
 	}
 	if s.config.Observer != nil {
-		mcpseal.Guard(func() error { s.config.Observer(level); return nil })
+		tripseal.Guard(func() error { s.config.Observer(level); return nil })
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *SingleProcess) warn(level Level) {
 	go func() {
 		defer close(written)
 		defer s.warning.Unlock()
-		mcpseal.Logger(s.config.Logger).LogAttrs(context.Background(), slog.LevelWarn,
+		tripseal.Logger(s.config.Logger).LogAttrs(context.Background(), slog.LevelWarn,
 			"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
 				"raise replay.Config.Capacity, or lower the boundary's TTL",
 			slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
@@ -171,17 +171,17 @@ func TestTheBoundaryLogsWhatToDo(t *testing.T) {
 	ctx := context.Background()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Logger: logger,
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Logger: logger,
 		Replay: newStore(t, replay.Config{Capacity: 1, Logger: logger}),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	open := func(user string) {
-		request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+		request := tripseal.Request{Method: "tools/call", Target: "deploy"}
 		if user != "" {
-			request.Principal = mcpseal.User(user)
+			request.Principal = tripseal.User(user)
 		}
 		round, _ := boundary.Open(ctx, request, "")
 		state := "step=1"
@@ -262,7 +262,7 @@ func TestALogThatHangsHoldsUpNoToken(t *testing.T) {
 }
 
 func TestOnlyAStoreWithoutAnObserverCannotBlock(t *testing.T) {
-	if store := newStore(t, replay.Config{}); store.NonBlocking() != mcpseal.ReplayStore(store) {
+	if store := newStore(t, replay.Config{}); store.NonBlocking() != tripseal.ReplayStore(store) {
 		t.Error("the store does not say that it cannot block")
 	}
 	if store := newStore(t, replay.Config{Observer: func(replay.Level) {}}); store.NonBlocking() != nil {

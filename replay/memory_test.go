@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // spread is how much later each use expires than the use before it.
@@ -20,7 +20,7 @@ func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now 
 	t.Helper()
 	issued := s.start.Add(time.Duration(now.wall) * time.Second)
 	for i := first; i < last; i++ {
-		u := mcpseal.Use{Round: 1, Issued: issued, Until: issued.Add(12*time.Minute + time.Duration(i)*spread)}
+		u := tripseal.Use{Round: 1, Issued: issued, Until: issued.Add(12*time.Minute + time.Duration(i)*spread)}
 		binary.BigEndian.PutUint64(u.Flow[:], uint64(i))
 		owner := i
 		if !everyOwner {

@@ -11,27 +11,27 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
-// This function returns a [mcpseal.Use] for the token and the user with these numbers. If the
+// This function returns a [tripseal.Use] for the token and the user with these numbers. If the
 // user's number is 0, there is no user.
-func use(token, owner uint64, lasts time.Duration) mcpseal.Use {
-	u := mcpseal.Use{Round: 1, Issued: time.Now().Truncate(time.Millisecond), Until: time.Now().Add(lasts)}
+func use(token, owner uint64, lasts time.Duration) tripseal.Use {
+	u := tripseal.Use{Round: 1, Issued: time.Now().Truncate(time.Millisecond), Until: time.Now().Add(lasts)}
 	binary.BigEndian.PutUint64(u.Flow[8:], token)
 	binary.BigEndian.PutUint64(u.Owner[:], owner)
 	return u
 }
 
-func spend(t *testing.T, store *replay.SingleProcess, u mcpseal.Use, want bool) {
+func spend(t *testing.T, store *replay.SingleProcess, u tripseal.Use, want bool) {
 	t.Helper()
 	if first, err := store.Spend(context.Background(), u); err != nil || first != want {
 		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 	}
 }
 
-func refuse(t *testing.T, store *replay.SingleProcess, u mcpseal.Use, want error) {
+func refuse(t *testing.T, store *replay.SingleProcess, u tripseal.Use, want error) {
 	t.Helper()
 	first, err := store.Spend(context.Background(), u)
 	if first || err == nil || want != nil && !errors.Is(err, want) {
@@ -146,20 +146,20 @@ func TestATokenOlderThanTheStoreIsRefused(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	store := newStore(t, replay.Config{})
-	for name, spoil := range map[string]func(*mcpseal.Use){
-		"a negative round":       func(u *mcpseal.Use) { u.Round = -1 },
-		"the lowest round":       func(u *mcpseal.Use) { u.Round = math.MinInt },
-		"a round past 16 bits":   func(u *mcpseal.Use) { u.Round = 1 << 16 },
-		"the highest round":      func(u *mcpseal.Use) { u.Round = math.MaxInt },
-		"no issue":               func(u *mcpseal.Use) { u.Issued = time.Time{} },
-		"issued in 1970":         func(u *mcpseal.Use) { u.Issued = time.UnixMilli(0) },
-		"no end":                 func(u *mcpseal.Use) { u.Until = time.Time{} },
-		"over":                   func(u *mcpseal.Use) { u.Until = time.Now().Add(-2 * time.Second) },
-		"in 200 years":           func(u *mcpseal.Use) { u.Until = time.Now().AddDate(200, 0, 0) },
-		"in 136 years and a bit": func(u *mcpseal.Use) { u.Until = time.Now().Add(math.MaxUint32 * time.Second) },
-		"in 5000 years":          func(u *mcpseal.Use) { u.Until = time.Now().AddDate(5000, 0, 0) },
-		"the last millisecond":   func(u *mcpseal.Use) { u.Until = time.UnixMilli(math.MaxInt64) },
-		"the first millisecond":  func(u *mcpseal.Use) { u.Until = time.UnixMilli(math.MinInt64) },
+	for name, spoil := range map[string]func(*tripseal.Use){
+		"a negative round":       func(u *tripseal.Use) { u.Round = -1 },
+		"the lowest round":       func(u *tripseal.Use) { u.Round = math.MinInt },
+		"a round past 16 bits":   func(u *tripseal.Use) { u.Round = 1 << 16 },
+		"the highest round":      func(u *tripseal.Use) { u.Round = math.MaxInt },
+		"no issue":               func(u *tripseal.Use) { u.Issued = time.Time{} },
+		"issued in 1970":         func(u *tripseal.Use) { u.Issued = time.UnixMilli(0) },
+		"no end":                 func(u *tripseal.Use) { u.Until = time.Time{} },
+		"over":                   func(u *tripseal.Use) { u.Until = time.Now().Add(-2 * time.Second) },
+		"in 200 years":           func(u *tripseal.Use) { u.Until = time.Now().AddDate(200, 0, 0) },
+		"in 136 years and a bit": func(u *tripseal.Use) { u.Until = time.Now().Add(math.MaxUint32 * time.Second) },
+		"in 5000 years":          func(u *tripseal.Use) { u.Until = time.Now().AddDate(5000, 0, 0) },
+		"the last millisecond":   func(u *tripseal.Use) { u.Until = time.UnixMilli(math.MaxInt64) },
+		"the first millisecond":  func(u *tripseal.Use) { u.Until = time.UnixMilli(math.MinInt64) },
 	} {
 		u := use(1, 0, time.Minute)
 		spoil(&u)

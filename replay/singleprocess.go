@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
-// SingleProcess is a [mcpseal.ReplayStore] in the memory of one process. Set it as
-// mcpseal.Config.Replay if exactly one process opens the tokens.
+// SingleProcess is a [tripseal.ReplayStore] in the memory of one process. Set it as
+// tripseal.Config.Replay if exactly one process opens the tokens.
 type SingleProcess struct {
 	config Config
 	start  time.Time
@@ -94,26 +94,26 @@ func newSingleProcess(config Config, start time.Time, shards int) *SingleProcess
 	return s
 }
 
-// Spend spends a token: see [mcpseal.ReplayStore]. A boundary calls Spend for each token
+// Spend spends a token: see [tripseal.ReplayStore]. A boundary calls Spend for each token
 // that is otherwise accepted.
-func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+func (s *SingleProcess) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	return s.spend(ctx, s.now(), use)
 }
 
-// NonBlocking returns s, or nil if the store has an observer: see [mcpseal.NonBlockingStore].
+// NonBlocking returns s, or nil if the store has an observer: see [tripseal.NonBlockingStore].
 // Spend calls the observer, which may block. Without an observer, Spend waits only for the
 // log: at most one second, and only when it writes a warning.
-func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
+func (s *SingleProcess) NonBlocking() tripseal.ReplayStore {
 	if s.config.Observer != nil {
 		return nil
 	}
 	return s
 }
 
-func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
+func (s *SingleProcess) spend(ctx context.Context, now moment, use tripseal.Use) (first bool, err error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
 	due := now.running + 1 + until - now.wall               // one second more, because now.running and now.wall are rounded down
 	s.watch(now)
@@ -209,4 +209,4 @@ func (s *SingleProcess) sweepLocked(shard *shard, now moment) (removed int, more
 	return removed, more
 }
 
-var _ mcpseal.NonBlockingStore = (*SingleProcess)(nil)
+var _ tripseal.NonBlockingStore = (*SingleProcess)(nil)

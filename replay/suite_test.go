@@ -3,8 +3,8 @@ package replay_test
 import (
 	"testing"
 
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func newStore(t testing.TB, config replay.Config) *replay.SingleProcess {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // usedTokens holds the used tokens of a shard. It finds a token by its hash, and finds expired
@@ -45,7 +45,7 @@ type entry struct {
 
 const never = math.MaxUint32
 
-func (s *SingleProcess) newEntry(use *mcpseal.Use, until int64) (token, entry) {
+func (s *SingleProcess) newEntry(use *tripseal.Use, until int64) (token, entry) {
 	hash := maphash.Comparable(s.seed, struct {
 		flow  [16]byte
 		round int

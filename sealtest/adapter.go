@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every adapter must
@@ -75,7 +75,7 @@ func (l AdapterLimits) entryFor(promise string) string {
 // pass to TestAdapter makes this server.
 type AdapterServer struct {
 	// Boundary is the boundary with which the adapter protects the server.
-	Boundary *mcpseal.Boundary
+	Boundary *tripseal.Boundary
 	// Tools and Prompts map names to handlers. A tool takes any object as its arguments. A
 	// prompt has two optional arguments, which are called "region" and "more".
 	Tools, Prompts map[string]AdapterHandler
@@ -124,7 +124,7 @@ type AdapterResult struct {
 	// Questions maps the key of each question to the kind of the question. Nil means that
 	// the result is complete. An empty map asks no question, but makes the client call
 	// again.
-	Questions map[string]mcpseal.Kind
+	Questions map[string]tripseal.Kind
 }
 
 // AdapterClient sends one JSON-RPC request of protocol revision 2026-07-28 as the given user, and

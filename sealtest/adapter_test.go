@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestASoundAdapterKeepsItsPromises(t *testing.T) {

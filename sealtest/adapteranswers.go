@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // answerPromises are the promises about questions, and about which answers reach the
@@ -24,32 +24,32 @@ var answerPromises = slices.Concat(
 // kindCase is a kind of question, with a complete answer and several incomplete or wrong
 // ones.
 type kindCase struct {
-	kind         mcpseal.Kind
+	kind         tripseal.Kind
 	capabilities string // client capabilities that do not cover this kind
 	whole        string
 	unsound      []string
 }
 
 var kindCases = []kindCase{
-	{mcpseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, `{"action":"accept","content":{"value":"x"}}`, []string{
+	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, `{"action":"accept","content":{"value":"x"}}`, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
 		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
-	{mcpseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
+	{tripseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
-	{mcpseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
+	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
 		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
 		`{"role":"assistant","model":"m","content":[null]}`}},
-	{mcpseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
+	{tripseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
 		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
 }
 
 // asking returns a handler that asks one question of this kind. The question's key is
 // "confirm".
-func asking(kind mcpseal.Kind) AdapterHandler {
+func asking(kind tripseal.Kind) AdapterHandler {
 	return func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
 		result, err := confirm(ctx, call)
 		if result.Questions != nil {
-			result.Questions = map[string]mcpseal.Kind{"confirm": kind}
+			result.Questions = map[string]tripseal.Kind{"confirm": kind}
 		}
 		return result, err
 	}
@@ -158,9 +158,9 @@ func undeclared(a *adapterTrial, c adapterCarrier) {
 }
 
 // wordedFormat seals each question with a digest of its wording, as package elicit does.
-type wordedFormat struct{ mcpseal.Format }
+type wordedFormat struct{ tripseal.Format }
 
-func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+func (f wordedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	worded := *claims
 	worded.Questions = slices.Clone(claims.Questions)
 	for i := range worded.Questions {
@@ -172,8 +172,8 @@ func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcps
 // pinnedWording sends back a token like one that package elicit sealed on another replica of
 // the same service.
 func pinnedWording(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) {
-		config.Format, config.Keys = wordedFormat{mcpseal.NativeFormat(config.Keys)}, nil
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) {
+		config.Format, config.Keys = wordedFormat{tripseal.NativeFormat(config.Keys)}, nil
 	})
 	retry := rig.begin(c.from("alice"))
 	for _, request := range []adapterRequest{retry, retry.answering("")} {

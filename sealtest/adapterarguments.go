@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // argumentPromises are the promises about how a state is bound to the arguments.
@@ -165,7 +165,7 @@ func regionIn(arguments string) string {
 }
 
 func longArguments(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) { config.MaxArguments = 100 })
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) { config.MaxArguments = 100 })
 	retry, long := rig.begin(c.from("alice")), `{"region":"`+strings.Repeat("e", 100)+`"}`
 	rig.rejects("long arguments", retry.with(long))
 	rig.fails("a question for long arguments", rig.send(c.from("alice").with(long)))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // flowPromises are the promises about what honest clients get.
@@ -27,7 +27,7 @@ func neverInPlaintext(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm)
 	response := rig.send(c.from("alice"))
 	token := response.token()
-	if !strings.HasPrefix(token, mcpseal.PurposeState.Prefix()) {
+	if !strings.HasPrefix(token, tripseal.PurposeState.Prefix()) {
 		a.stopf("not a token: %.500s", response.raw)
 	}
 	rig.tellsNothing("the question", response)
@@ -70,7 +70,7 @@ func askInRounds(n int) AdapterHandler {
 		if round > n {
 			return AdapterResult{Text: "done"}, nil
 		}
-		return AdapterResult{State: call.State + "x", Questions: map[string]mcpseal.Kind{questionOf(round): mcpseal.KindForm}}, nil
+		return AdapterResult{State: call.State + "x", Questions: map[string]tripseal.Kind{questionOf(round): tripseal.KindForm}}, nil
 	}
 }
 
@@ -109,7 +109,7 @@ func stateWithoutQuestion(a *adapterTrial, c adapterCarrier) {
 		if call.State != "" {
 			return AdapterResult{Text: "done"}, nil
 		}
-		return AdapterResult{State: secretState, Questions: map[string]mcpseal.Kind{}}, nil
+		return AdapterResult{State: secretState, Questions: map[string]tripseal.Kind{}}, nil
 	})
 	response := rig.send(c.from("alice"))
 	rig.tellsNothing("come again", response)
@@ -150,7 +150,7 @@ func emptyState(a *adapterTrial, c adapterCarrier) {
 }
 
 func lastRound(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(askInRounds(4), func(config *mcpseal.Config, _ *AdapterServer) { config.MaxRounds = 2 })
+	rig := a.serve(askInRounds(4), func(config *tripseal.Config, _ *AdapterServer) { config.MaxRounds = 2 })
 	request := c.from("alice")
 	for range 2 {
 		request.token = rig.send(request).token()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // handlerPromises are the promises about handlers that fail.
@@ -72,12 +72,12 @@ func longState(a *adapterTrial, c adapterCarrier) {
 }
 
 func badQuestions(a *adapterTrial, c adapterCarrier) {
-	many := make(map[string]mcpseal.Kind)
-	for i := range mcpseal.MaxQuestions + 1 {
-		many[strings.Repeat("q", i+1)] = mcpseal.KindForm
+	many := make(map[string]tripseal.Kind)
+	for i := range tripseal.MaxQuestions + 1 {
+		many[strings.Repeat("q", i+1)] = tripseal.KindForm
 	}
-	for what, questions := range map[string]map[string]mcpseal.Kind{
-		"too many": many, "a long key": {strings.Repeat("q", mcpseal.MaxQuestionKey+1): mcpseal.KindForm},
+	for what, questions := range map[string]map[string]tripseal.Kind{
+		"too many": many, "a long key": {strings.Repeat("q", tripseal.MaxQuestionKey+1): tripseal.KindForm},
 	} {
 		rig := a.serve(func(context.Context, AdapterCall) (AdapterResult, error) {
 			return AdapterResult{State: secretState, Questions: questions}, nil
@@ -87,15 +87,15 @@ func badQuestions(a *adapterTrial, c adapterCarrier) {
 }
 
 // failingFormat is a format whose Seal always fails.
-type failingFormat struct{ mcpseal.Format }
+type failingFormat struct{ tripseal.Format }
 
-func (failingFormat) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
+func (failingFormat) Seal(context.Context, *tripseal.Binding, *tripseal.Claims) (string, error) {
 	return "", errors.New("hush: the format failed")
 }
 
 func codecFails(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) {
-		config.Keys, config.Format = nil, failingFormat{mcpseal.NativeFormat(mcpseal.Ephemeral())}
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) {
+		config.Keys, config.Format = nil, failingFormat{tripseal.NativeFormat(tripseal.Ephemeral())}
 	})
 	rig.fails("a format that fails", rig.send(c.from("alice")))
 }

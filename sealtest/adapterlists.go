@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // listPromises are the promises about the cursors of lists.
@@ -35,7 +35,7 @@ func forLists(name string, test func(*adapterTrial, string)) []adapterPromise {
 
 // listed is an option that gives the server 25 entries in every list, and pages of 10
 // entries.
-func listed(_ *mcpseal.Config, server *AdapterServer) {
+func listed(_ *tripseal.Config, server *AdapterServer) {
 	server.PageSize = 10
 	fill := func(handlers map[string]AdapterHandler, name string) {
 		for i := len(handlers); i < 25; i++ {
@@ -110,7 +110,7 @@ func wholeList(a *adapterTrial, method string) {
 			a.stopf("page %d: %.500s", page, response.raw)
 		}
 		text = response.Result.NextCursor
-		if want := page < 2; strings.HasPrefix(text, mcpseal.PurposeCursor.Prefix()) != want || (text != "") != want {
+		if want := page < 2; strings.HasPrefix(text, tripseal.PurposeCursor.Prefix()) != want || (text != "") != want {
 			a.failf("page %d has the cursor %q", page, text)
 		}
 	}
@@ -149,9 +149,9 @@ func movedCursor(a *adapterTrial, method string) {
 }
 
 func otherServicesCursor(a *adapterTrial, method string) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, listed, keyed(keys))
-	theirs := a.serve(confirm, listed, keyed(keys), func(config *mcpseal.Config, _ *AdapterServer) { config.Audience = "another" })
+	theirs := a.serve(confirm, listed, keyed(keys), func(config *tripseal.Config, _ *AdapterServer) { config.Audience = "another" })
 	text := ours.firstCursor("alice", method)
 	theirs.refuses("the cursor of a service with the same keys", "alice", method, text)
 	theirs.refuses("a forged cursor", "alice", method, "mc1.AAAA")
@@ -159,7 +159,7 @@ func otherServicesCursor(a *adapterTrial, method string) {
 }
 
 func unnamedCursor(a *adapterTrial, method string) {
-	rig := a.serve(confirm, listed, func(_ *mcpseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
+	rig := a.serve(confirm, listed, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
 	text := rig.firstCursor("alice", method)
 	rig.refuses("a caller whom the principal cannot name", "nameless", method, text)
 	rig.refuses("a forged cursor", "alice", method, "mc1.AAAA")
@@ -169,7 +169,7 @@ func unnamedCursor(a *adapterTrial, method string) {
 }
 
 func cursorOfAUser(a *adapterTrial, method string) {
-	rig := a.serve(confirm, listed, anonymous, func(config *mcpseal.Config, _ *AdapterServer) { config.RequireUser = true })
+	rig := a.serve(confirm, listed, anonymous, func(config *tripseal.Config, _ *AdapterServer) { config.RequireUser = true })
 	rig.fails("a first page with a cursor for nobody", rig.list("", method, ""))
 	text := rig.firstCursor("alice", method)
 	rig.refuses("the cursor of alice for nobody", "", method, text)
@@ -186,7 +186,7 @@ func refusedCursorEvent(a *adapterTrial, method string) {
 	if len(events) != 2 {
 		a.stopf("the events of two refused cursors: %+v", events)
 	}
-	for i, reason := range []mcpseal.Reason{mcpseal.ReasonUser, mcpseal.ReasonMalformed} {
+	for i, reason := range []tripseal.Reason{tripseal.ReasonUser, tripseal.ReasonMalformed} {
 		if e := events[i]; e.Op != cursor.OpOpen || e.Reason != reason || e.Method != method {
 			a.failf("the event of a cursor that is refused with the reason %s: %+v", reason, e)
 		}

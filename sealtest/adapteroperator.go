@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // operatorPromises are the promises about what the operator learns.
@@ -21,48 +21,48 @@ func oneEventEach(a *adapterTrial, c adapterCarrier) {
 	for range 3 {
 		request.token = rig.send(request).token()
 	}
-	var ops []mcpseal.Op
+	var ops []tripseal.Op
 	for _, e := range rig.events.All() {
 		ops = append(ops, e.Op)
-		if e.Reason != "" || e.Method != c.method || e.Target == mcpseal.TargetUnknown || e.Flow == "" {
+		if e.Reason != "" || e.Method != c.method || e.Target == tripseal.TargetUnknown || e.Flow == "" {
 			a.failf("an event: %+v", e)
 		}
 		if c.takesArguments() && e.Target != c.target {
 			a.failf("an event about the target %q", e.Target)
 		}
 	}
-	if !slices.Equal(ops, []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, mcpseal.OpSeal, mcpseal.OpOpen}) {
+	if !slices.Equal(ops, []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, tripseal.OpSeal, tripseal.OpOpen}) {
 		a.failf("the events of two questions: %v", ops)
 	}
 }
 
 func reasons(a *adapterTrial, c adapterCarrier) {
-	keys := mcpseal.Ephemeral()
-	rig := a.serve(confirm, keyed(keys), once, func(_ *mcpseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
-	other := a.serve(confirm, keyed(keys), func(config *mcpseal.Config, _ *AdapterServer) { config.Audience = "another" })
+	keys := tripseal.Ephemeral()
+	rig := a.serve(confirm, keyed(keys), once, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
+	other := a.serve(confirm, keyed(keys), func(config *tripseal.Config, _ *AdapterServer) { config.Audience = "another" })
 	retry := rig.begin(c.from("alice"))
 	spent := rig.begin(c.from("alice"))
 	rig.completes(spent)
-	want := func(request adapterRequest, reason mcpseal.Reason) {
+	want := func(request adapterRequest, reason tripseal.Reason) {
 		before := len(rig.events.All())
 		rig.send(request)
 		events := rig.events.All()[before:]
-		if len(events) != 1 || events[0].Op != mcpseal.OpOpen || events[0].Reason != reason || events[0].Method != c.method {
+		if len(events) != 1 || events[0].Op != tripseal.OpOpen || events[0].Reason != reason || events[0].Method != c.method {
 			a.failf("the events of a token that is rejected with the reason %s: %+v", reason, events)
 		}
 	}
-	want(retry.bringing("junk"), mcpseal.ReasonMalformed)
-	want(retry.bringing(retry.token[:len(retry.token)-6]+"AAAAAA"), mcpseal.ReasonForged)
-	want(a.serve(confirm).begin(c.from("alice")), mcpseal.ReasonUnknownKey)
-	want(retry.bringing(strings.Repeat("A", 70_000)), mcpseal.ReasonTooLarge)
-	want(retry.to(c.other), mcpseal.ReasonRequest)
-	want(retry.as("bob"), mcpseal.ReasonUser)
-	want(retry.as("nameless"), mcpseal.ReasonPrincipalFailed)
-	want(other.begin(c.from("alice")), mcpseal.ReasonAudience)
-	want(a.serve(confirm, aged(keys)).begin(c.from("alice")), mcpseal.ReasonExpired)
-	want(spent, mcpseal.ReasonReplayed)
+	want(retry.bringing("junk"), tripseal.ReasonMalformed)
+	want(retry.bringing(retry.token[:len(retry.token)-6]+"AAAAAA"), tripseal.ReasonForged)
+	want(a.serve(confirm).begin(c.from("alice")), tripseal.ReasonUnknownKey)
+	want(retry.bringing(strings.Repeat("A", 70_000)), tripseal.ReasonTooLarge)
+	want(retry.to(c.other), tripseal.ReasonRequest)
+	want(retry.as("bob"), tripseal.ReasonUser)
+	want(retry.as("nameless"), tripseal.ReasonPrincipalFailed)
+	want(other.begin(c.from("alice")), tripseal.ReasonAudience)
+	want(a.serve(confirm, aged(keys)).begin(c.from("alice")), tripseal.ReasonExpired)
+	want(spent, tripseal.ReasonReplayed)
 	if c.takesArguments() {
-		want(retry.with(`{"region":"us"}`), mcpseal.ReasonArguments)
+		want(retry.with(`{"region":"us"}`), tripseal.ReasonArguments)
 	}
 }
 
@@ -72,7 +72,7 @@ func droppedEvent(a *adapterTrial, c adapterCarrier) {
 	rig.send(rig.begin(c.from("alice")).answering(`{"a":` + accepted + `,"confirm":` + accepted + `}`))
 	var dropped []int
 	for _, e := range rig.events.All() {
-		if e.Op == mcpseal.OpDrop {
+		if e.Op == tripseal.OpDrop {
 			dropped = append(dropped, e.Dropped)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // rejectionPromises are the promises about states that do not belong to the request.
@@ -118,14 +118,14 @@ func missingTarget(a *adapterTrial, c adapterCarrier) {
 }
 
 // keyed returns an option that gives a server these keys.
-func keyed(keys *mcpseal.Ring) rigOption {
-	return func(config *mcpseal.Config, _ *AdapterServer) { config.Keys = keys }
+func keyed(keys *tripseal.Ring) rigOption {
+	return func(config *tripseal.Config, _ *AdapterServer) { config.Keys = keys }
 }
 
 func otherService(a *adapterTrial, c adapterCarrier) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, keyed(keys))
-	theirs := a.serve(confirm, keyed(keys), func(config *mcpseal.Config, _ *AdapterServer) { config.Audience = "another" })
+	theirs := a.serve(confirm, keyed(keys), func(config *tripseal.Config, _ *AdapterServer) { config.Audience = "another" })
 	retry := ours.begin(c.from("alice"))
 	theirs.rejects("the state of a service with the same keys", retry)
 	ours.completes(retry)
@@ -137,23 +137,23 @@ func otherKeys(a *adapterTrial, c adapterCarrier) {
 }
 
 // agedFormat seals tokens as if they had been sealed a day ago.
-type agedFormat struct{ mcpseal.Format }
+type agedFormat struct{ tripseal.Format }
 
-func (f agedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+func (f agedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	const day = 24 * 60 * 60 * 1000
 	old := *claims
 	old.Issued, old.Expires, old.FlowStart = old.Issued-day, old.Expires-day, old.FlowStart-day
 	return f.Format.Seal(ctx, b, &old)
 }
 
-func aged(keys *mcpseal.Ring) rigOption {
-	return func(config *mcpseal.Config, _ *AdapterServer) {
-		config.Keys, config.Format = nil, agedFormat{mcpseal.NativeFormat(keys)}
+func aged(keys *tripseal.Ring) rigOption {
+	return func(config *tripseal.Config, _ *AdapterServer) {
+		config.Keys, config.Format = nil, agedFormat{tripseal.NativeFormat(keys)}
 	}
 }
 
 func expiredState(a *adapterTrial, c adapterCarrier) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	rig := a.serve(confirm, keyed(keys))
 	rig.rejects("a state of yesterday", a.serve(confirm, aged(keys)).begin(c.from("alice")))
 	rig.rejects("a forged state", c.from("alice").bringing("ms1.AAAA"))
@@ -162,7 +162,7 @@ func expiredState(a *adapterTrial, c adapterCarrier) {
 // onceStore is a replay store that remembers every use.
 type onceStore struct{ used sync.Map }
 
-func (s *onceStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *onceStore) Spend(_ context.Context, use tripseal.Use) (bool, error) {
 	type id struct {
 		flow  [16]byte
 		round int
@@ -171,7 +171,7 @@ func (s *onceStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
 	return !seen, nil
 }
 
-func once(config *mcpseal.Config, _ *AdapterServer) { config.Replay = &onceStore{} }
+func once(config *tripseal.Config, _ *AdapterServer) { config.Replay = &onceStore{} }
 
 func usedOnce(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm, once)
@@ -191,8 +191,8 @@ func notUsedUp(a *adapterTrial, c adapterCarrier) {
 }
 
 func sameRejections(a *adapterTrial, c adapterCarrier) {
-	keys := mcpseal.Ephemeral()
-	rig := a.serve(confirm, keyed(keys), once, func(_ *mcpseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
+	keys := tripseal.Ephemeral()
+	rig := a.serve(confirm, keyed(keys), once, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
 	retry, spent, expired := rig.begin(c.from("alice")), rig.begin(c.from("alice")), a.serve(confirm, aged(keys)).begin(c.from("alice"))
 	rig.completes(spent)
 	for what, request := range map[string]adapterRequest{
@@ -216,7 +216,7 @@ func sameRejections(a *adapterTrial, c adapterCarrier) {
 }
 
 func askedAgain(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) { config.AskAgain = mcpseal.AskAgainAlways })
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) { config.AskAgain = tripseal.AskAgainAlways })
 	retry := rig.begin(c.from("alice"))
 	response := rig.send(retry.as("bob"))
 	if response.token() == "" || response.token() == retry.token {
@@ -229,7 +229,7 @@ func askedAgain(a *adapterTrial, c adapterCarrier) {
 }
 
 func rejectedText(a *adapterTrial) {
-	rig := a.serve(confirm, func(_ *mcpseal.Config, server *AdapterServer) { server.RejectedText = "start over" })
+	rig := a.serve(confirm, func(_ *tripseal.Config, server *AdapterServer) { server.RejectedText = "start over" })
 	first := ""
 	for _, c := range allCarriers {
 		retry := rig.begin(c.from("alice"))

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // adapterCarrier is a kind of request that carries states.
@@ -40,7 +40,7 @@ func confirm(_ context.Context, call AdapterCall) (AdapterResult, error) {
 	if _, answered := call.Answers["confirm"]; answered {
 		return AdapterResult{Text: "done"}, nil
 	}
-	return AdapterResult{State: secretState, Questions: map[string]mcpseal.Kind{"confirm": mcpseal.KindForm}}, nil
+	return AdapterResult{State: secretState, Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
 }
 
 // adapterRig is a server under test, and what its handlers, its log and its observer saw.
@@ -78,9 +78,9 @@ func (b *logBook) String() string {
 	return b.text.String()
 }
 
-type rigOption func(*mcpseal.Config, *AdapterServer)
+type rigOption func(*tripseal.Config, *AdapterServer)
 
-func anonymous(_ *mcpseal.Config, s *AdapterServer) { s.AllowAnonymous = true }
+func anonymous(_ *tripseal.Config, s *AdapterServer) { s.AllowAnonymous = true }
 
 // serve starts a server on which every target has this handler.
 func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adapterRig {
@@ -93,7 +93,7 @@ func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adap
 	both := func(c adapterCarrier) map[string]AdapterHandler {
 		return map[string]AdapterHandler{c.target: seeing, c.other: seeing}
 	}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe}
 	server := AdapterServer{
 		Tools: both(toolCarrier), Prompts: both(promptCarrier), Resources: both(resourceCarrier),
 		Templates: map[string]AdapterHandler{itemsTemplate: seeing},
@@ -103,7 +103,7 @@ func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adap
 	for _, option := range options {
 		option(&config, &server)
 	}
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func (r *adapterRig) completes(request adapterRequest) {
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runCount()
 	response := r.send(request)
-	r.isRefusal(what, response, mcpseal.Wire(mcpseal.ErrRejected))
+	r.isRefusal(what, response, tripseal.Wire(tripseal.ErrRejected))
 	if r.runCount() != before {
 		r.failf("%s: the handler ran", what)
 	}
@@ -297,7 +297,7 @@ func (r *adapterRig) rejects(what string, request adapterRequest) {
 
 // isRefusal fails the trial if the response is not an error with the wanted message, or if it
 // differs from the first response with this message.
-func (r *adapterRig) isRefusal(what string, response *adapterResponse, want mcpseal.WireError) {
+func (r *adapterRig) isRefusal(what string, response *adapterResponse, want tripseal.WireError) {
 	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)
 		return

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // userPromises are the promises about who is calling.
@@ -41,7 +41,7 @@ func userOrNobody(a *adapterTrial, c adapterCarrier) {
 }
 
 func emptyName(a *adapterTrial, c adapterCarrier) {
-	keys := mcpseal.Ephemeral()
+	keys := tripseal.Ephemeral()
 	rig := a.serve(confirm, keyed(keys))
 	rig.fails("a question to a user without a name", rig.send(c.from("")))
 	rig.rejects("the state of nobody", a.serve(confirm, keyed(keys), anonymous).begin(c.from("")))
@@ -72,7 +72,7 @@ func panickingPrincipal(a *adapterTrial, c adapterCarrier) {
 }
 
 func principalIsAsked(a *adapterTrial, c adapterCarrier, principal func(context.Context, string) (string, error)) {
-	rig := a.serve(confirm, func(_ *mcpseal.Config, server *AdapterServer) { server.Principal = principal })
+	rig := a.serve(confirm, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = principal })
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("a forged state", retry.bringing("ms1.AAAA"))
 	rig.rejects("a caller whom the principal cannot name", retry.as("mallory"))
@@ -81,7 +81,7 @@ func principalIsAsked(a *adapterTrial, c adapterCarrier, principal func(context.
 }
 
 func requiredUser(a *adapterTrial, c adapterCarrier) {
-	required := func(config *mcpseal.Config, _ *AdapterServer) { config.RequireUser = true }
+	required := func(config *tripseal.Config, _ *AdapterServer) { config.RequireUser = true }
 	rig := a.serve(confirm, anonymous, required)
 	rig.fails("a question to nobody", rig.send(c.from("")))
 	retry := rig.begin(c.from("alice"))
@@ -95,7 +95,7 @@ func atOnce(a *adapterTrial) {
 		if call.State != "" {
 			return AdapterResult{Text: call.State + " " + call.Answers["confirm"]}, nil
 		}
-		return AdapterResult{State: "state of " + textOf(call.Arguments), Questions: map[string]mcpseal.Kind{"confirm": mcpseal.KindForm}}, nil
+		return AdapterResult{State: "state of " + textOf(call.Arguments), Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
 	})
 	var users sync.WaitGroup
 	for u := range 6 {
@@ -110,7 +110,7 @@ func atOnce(a *adapterTrial) {
 					a.failf("%s: %.500s and %.500s", id, asked.raw, done.raw)
 				}
 				lent := rig.send(request.as("stranger").bringing(asked.token()).answering(answers))
-				rig.isRefusal("a state that was lent", lent, mcpseal.Wire(mcpseal.ErrRejected))
+				rig.isRefusal("a state that was lent", lent, tripseal.Wire(tripseal.ErrRejected))
 			}
 		})
 	}

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
-// TestCodec tests a codec against the contract of [mcpseal.Codec]. Call it in a test of
+// TestCodec tests a codec against the contract of [tripseal.Codec]. Call it in a test of
 // your own codec.
-func TestCodec(t *testing.T, codec mcpseal.Codec) {
+func TestCodec(t *testing.T, codec tripseal.Codec) {
 	ctx := context.Background()
 	payload := []byte("S\x01 a payload that is long enough \x00\xff to be seen")
 
@@ -102,7 +102,7 @@ func TestCodec(t *testing.T, codec mcpseal.Codec) {
 	})
 }
 
-func mustSeal(t *testing.T, codec mcpseal.Codec, payload []byte) string {
+func mustSeal(t *testing.T, codec tripseal.Codec, payload []byte) string {
 	t.Helper()
 	text, err := codec.Seal(context.Background(), nil, payload)
 	if err != nil {
@@ -111,7 +111,7 @@ func mustSeal(t *testing.T, codec mcpseal.Codec, payload []byte) string {
 	return string(text)
 }
 
-func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
+func mustOpen(t *testing.T, codec tripseal.Codec, text string) []byte {
 	t.Helper()
 	payload, err := codec.Open(context.Background(), nil, text)
 	if err != nil {
@@ -121,7 +121,7 @@ func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
 }
 
 // mustRefuse fails the test unless the codec refuses this text, which is not genuine.
-func mustRefuse(t *testing.T, codec mcpseal.Codec, text string) {
+func mustRefuse(t *testing.T, codec tripseal.Codec, text string) {
 	t.Helper()
 	payload, err := codec.Open(context.Background(), nil, text)
 	if err == nil {
@@ -130,9 +130,9 @@ func mustRefuse(t *testing.T, codec mcpseal.Codec, text string) {
 	if len(payload) != 0 {
 		t.Fatalf("Open returned a payload together with an error for %.80q", text)
 	}
-	var reason mcpseal.Reason
+	var reason tripseal.Reason
 	if !errors.As(err, &reason) ||
-		reason != mcpseal.ReasonMalformed && reason != mcpseal.ReasonUnknownKey && reason != mcpseal.ReasonForged {
+		reason != tripseal.ReasonMalformed && reason != tripseal.ReasonUnknownKey && reason != tripseal.ReasonForged {
 		t.Fatalf("the error does not say that the text is not genuine: %v", err)
 	}
 }

@@ -10,22 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestBoundaryWithFillsInOnlyWhatIsMissing(t *testing.T) {
-	filled := sealtest.BoundaryWith(t, mcpseal.Config{TTL: time.Minute}).Config()
+	filled := sealtest.BoundaryWith(t, tripseal.Config{TTL: time.Minute}).Config()
 	if filled.Keys == nil || filled.Audience != "test" || filled.Logger == nil || filled.TTL != time.Minute {
 		t.Errorf("%+v", filled)
 	}
-	keys, logger := mcpseal.Ephemeral(), slog.New(slog.NewTextHandler(io.Discard, nil))
-	kept := sealtest.BoundaryWith(t, mcpseal.Config{Keys: keys, Audience: "mine", Logger: logger}).Config()
-	if kept.Keys != mcpseal.KeySource(keys) || kept.Audience != "mine" || kept.Logger != logger {
+	keys, logger := tripseal.Ephemeral(), slog.New(slog.NewTextHandler(io.Discard, nil))
+	kept := sealtest.BoundaryWith(t, tripseal.Config{Keys: keys, Audience: "mine", Logger: logger}).Config()
+	if kept.Keys != tripseal.KeySource(keys) || kept.Audience != "mine" || kept.Logger != logger {
 		t.Errorf("%+v", kept)
 	}
-	format := mcpseal.NativeFormat(keys)
-	if got := sealtest.BoundaryWith(t, mcpseal.Config{Format: format}).Config(); got.Keys != nil || got.Format == nil {
+	format := tripseal.NativeFormat(keys)
+	if got := sealtest.BoundaryWith(t, tripseal.Config{Format: format}).Config(); got.Keys != nil || got.Format == nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -41,7 +41,7 @@ func (f *fataled) Fatal(...any) { f.ended = true; runtime.Goexit() }
 func TestAConfigThatIsWrongEndsTheTest(t *testing.T) {
 	f := &fataled{TB: t}
 	var group sync.WaitGroup
-	group.Go(func() { sealtest.BoundaryWith(f, mcpseal.Config{MaxRounds: -7}) })
+	group.Go(func() { sealtest.BoundaryWith(f, tripseal.Config{MaxRounds: -7}) })
 	group.Wait()
 	if !f.ended {
 		t.Error("it did not end")
@@ -51,8 +51,8 @@ func TestAConfigThatIsWrongEndsTheTest(t *testing.T) {
 func TestEventsTellWhyTokensWereRejected(t *testing.T) {
 	ctx := t.Context()
 	var events sealtest.Events
-	boundary := sealtest.BoundaryWith(t, mcpseal.Config{Observer: events.Observe})
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	boundary := sealtest.BoundaryWith(t, tripseal.Config{Observer: events.Observe})
+	request := tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}
 	round, _ := boundary.Open(ctx, request, "")
 	state := "step=1"
 	token, err := boundary.Seal(ctx, &round, &state)
@@ -64,21 +64,21 @@ func TestEventsTellWhyTokensWereRejected(t *testing.T) {
 	}
 	boundary.Open(ctx, request, token)
 	boundary.Open(ctx, request, token+"A")
-	request.Principal = mcpseal.User("bob")
+	request.Principal = tripseal.User("bob")
 	boundary.Open(ctx, request, token)
 	reasons := events.Reasons()
-	if len(reasons) != 2 || reasons[0] != mcpseal.ReasonMalformed && reasons[0] != mcpseal.ReasonForged || reasons[1] != mcpseal.ReasonUser {
+	if len(reasons) != 2 || reasons[0] != tripseal.ReasonMalformed && reasons[0] != tripseal.ReasonForged || reasons[1] != tripseal.ReasonUser {
 		t.Error(reasons)
 	}
-	var ops []mcpseal.Op
+	var ops []tripseal.Op
 	for _, event := range events.All() {
 		ops = append(ops, event.Op)
 	}
-	if !slices.Equal(ops, []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, mcpseal.OpOpen, mcpseal.OpOpen}) {
+	if !slices.Equal(ops, []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, tripseal.OpOpen, tripseal.OpOpen}) {
 		t.Error(ops)
 	}
 	events.All()[0].Op = "changed"
-	if events.All()[0].Op != mcpseal.OpSeal {
+	if events.All()[0].Op != tripseal.OpSeal {
 		t.Error("All returned its own memory")
 	}
 }
@@ -89,7 +89,7 @@ func TestEventsAreRecordedFromManyGoroutines(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 100 {
-				events.Observe(context.Background(), mcpseal.Event{Op: mcpseal.OpOpen, Reason: mcpseal.ReasonForged})
+				events.Observe(context.Background(), tripseal.Event{Op: tripseal.OpOpen, Reason: tripseal.ReasonForged})
 				events.All()
 			}
 		})

@@ -6,22 +6,22 @@ import (
 	"log"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // All rejections look the same to a client. Events tell a test why a token was rejected. In a
 // test, sealtest.BoundaryWith(t, config) makes the boundary.
 func ExampleEvents() {
 	var events sealtest.Events
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "test", Logger: slog.New(slog.DiscardHandler),
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "test", Logger: slog.New(slog.DiscardHandler),
 		Observer: events.Observe,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "release", Principal: mcpseal.User("alice")}
+	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "release", Principal: tripseal.User("alice")}
 	round, err := boundary.Open(ctx, request, "")
 	if err != nil {
 		log.Fatal(err)
@@ -38,7 +38,7 @@ func ExampleEvents() {
 	fmt.Println("the client sees:", err)
 	fmt.Println("the test sees:  ", events.Reasons())
 	// Output:
-	// the client sees: mcpseal: token rejected
-	// the client sees: mcpseal: token rejected
+	// the client sees: tripseal: token rejected
+	// the client sees: tripseal: token rejected
 	// the test sees:   [request malformed]
 }

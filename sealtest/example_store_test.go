@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // myStore stands for a store of your own. It remembers used tokens in a map.
@@ -21,7 +21,7 @@ type token struct {
 	round int
 }
 
-func (s *myStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+func (s *myStore) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestAStateIsForItsUserAndTenMinutes(t *testing.T) {
@@ -17,10 +17,10 @@ func TestAStateIsForItsUserAndTenMinutes(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var events sealtest.Events
-		boundary := sealtest.BoundaryWith(t, mcpseal.Config{TTL: 10 * time.Minute, Observer: events.Observe})
-		alice := mcpseal.Request{Method: "tools/call", Target: "release", Principal: mcpseal.User("alice")}
+		boundary := sealtest.BoundaryWith(t, tripseal.Config{TTL: 10 * time.Minute, Observer: events.Observe})
+		alice := tripseal.Request{Method: "tools/call", Target: "release", Principal: tripseal.User("alice")}
 		bob := alice
-		bob.Principal = mcpseal.User("bob")
+		bob.Principal = tripseal.User("bob")
 
 		round, _ := boundary.Open(t.Context(), alice, "")
 		state := "asked"
@@ -34,7 +34,7 @@ func TestAStateIsForItsUserAndTenMinutes(t *testing.T) {
 		boundary.Open(t.Context(), bob, token)
 		time.Sleep(11 * time.Minute) // passes at once in a bubble
 		boundary.Open(t.Context(), alice, token)
-		if got := events.Reasons(); !slices.Equal(got, []mcpseal.Reason{mcpseal.ReasonUser, mcpseal.ReasonExpired}) {
+		if got := events.Reasons(); !slices.Equal(got, []tripseal.Reason{tripseal.ReasonUser, tripseal.ReasonExpired}) {
 			t.Error(got)
 		}
 	})

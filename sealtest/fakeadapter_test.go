@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // fakeAdapter is a small adapter without an SDK. It has at most one fault.
@@ -39,7 +39,7 @@ func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.Ad
 		case "its own policy for single use":
 			config.Replay = nil
 		case "its own policy for expiry":
-			config.AskAgain = mcpseal.AskAgainIfExpired
+			config.AskAgain = tripseal.AskAgainIfExpired
 		case "its own keys":
 			config.Keys, config.Format = sharedRing, nil
 		case "its own limits":
@@ -47,7 +47,7 @@ func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.Ad
 		case "its own users":
 			config.RequireUser = false
 		}
-		boundary, err := mcpseal.New(config)
+		boundary, err := tripseal.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.Ad
 	}
 }
 
-var sharedRing = mcpseal.Ephemeral()
+var sharedRing = tripseal.Ephemeral()
 
 // fakeParams has the params of all methods.
 type fakeParams struct {
@@ -88,7 +88,7 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	respond := func(result any, err error) []byte {
 		answer := map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": result}
 		if err != nil {
-			wire := mcpseal.WireError{Code: -32603, Message: err.Error()}
+			wire := tripseal.WireError{Code: -32603, Message: err.Error()}
 			errors.As(err, &wire)
 			delete(answer, "result")
 			answer["error"] = wire
@@ -105,7 +105,7 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 		}
 	}()
 	if malformed != nil {
-		return respond(nil, mcpseal.WireError{Code: -32602, Message: "Invalid params"})
+		return respond(nil, tripseal.WireError{Code: -32602, Message: "Invalid params"})
 	}
 	exactly(text, &request.Params)
 	principal := func(ctx context.Context) (string, error) {
@@ -141,7 +141,7 @@ func exactly(text []byte, params *fakeParams) {
 	params.exactArguments = request.Params["arguments"]
 }
 
-func (f *fakeAdapter) list(principal mcpseal.Principal, method, text string) (any, error) {
+func (f *fakeAdapter) list(principal tripseal.Principal, method, text string) (any, error) {
 	ctx := context.Background()
 	handlers, field, key := f.Tools, "tools", "name"
 	switch method {
@@ -152,7 +152,7 @@ func (f *fakeAdapter) list(principal mcpseal.Principal, method, text string) (an
 	case "resources/templates/list":
 		handlers, field, key = f.Templates, "resourceTemplates", "uriTemplate"
 	}
-	open := mcpseal.Request{Method: method, Principal: principal}
+	open := tripseal.Request{Method: method, Principal: principal}
 	switch f.fault {
 	case "cursors for everybody":
 		open.Principal = nil
@@ -208,14 +208,14 @@ func (f *fakeAdapter) handler(method, target string) sealtest.AdapterHandler {
 
 var errUnknown = errors.New("unknown target")
 
-func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *fakeParams) (any, error) {
+func (f *fakeAdapter) call(principal tripseal.Principal, method string, params *fakeParams) (any, error) {
 	ctx, target, token := context.Background(), params.Name+params.URI, ""
 	if params.RequestState != nil {
 		token = *params.RequestState
 	}
 	handler := f.handler(method, target)
 	arguments := any(params.Arguments)
-	request := mcpseal.Request{Method: method, Target: target, Arguments: bytes.Clone(params.Arguments), Principal: principal}
+	request := tripseal.Request{Method: method, Target: target, Arguments: bytes.Clone(params.Arguments), Principal: principal}
 	if method == "prompts/get" {
 		byName := make(map[string]string)
 		json.Unmarshal(params.Arguments, &byName)
@@ -290,7 +290,7 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	result, err := handler(ctx, call)
 	if err != nil {
 		if f.fault == "errors are rejections" {
-			return f.rejected(method, mcpseal.ErrRejected)
+			return f.rejected(method, tripseal.ErrRejected)
 		}
 		return nil, err
 	}
@@ -304,16 +304,16 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	return f.ask(ctx, request, &round, params, result)
 }
 
-func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *mcpseal.Round, params *fakeParams, result sealtest.AdapterResult) (any, error) {
-	var questions []mcpseal.Question
+func (f *fakeAdapter) ask(ctx context.Context, request tripseal.Request, round *tripseal.Round, params *fakeParams, result sealtest.AdapterResult) (any, error) {
+	var questions []tripseal.Question
 	wording := map[string]any{}
 	for key, kind := range result.Questions {
-		questions = append(questions, mcpseal.Question{Key: key, Kind: kind})
+		questions = append(questions, tripseal.Question{Key: key, Kind: kind})
 		wording[key] = map[string]any{"method": "ask"}
 		capability, part := needs(kind)
 		declared, ok := params.Meta.Capabilities[capability]
 		if _, whole := declared[part]; f.fault != "asks everybody" && (!ok || part != "" && !whole) {
-			return nil, mcpseal.WireError{Code: -32021, Message: "Missing required client capabilities"}
+			return nil, tripseal.WireError{Code: -32021, Message: "Missing required client capabilities"}
 		}
 	}
 	answer := map[string]any{"resultType": "input_required", "inputRequests": wording}
@@ -348,7 +348,7 @@ func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *m
 			answer["requestState"] = result.State
 			return answer, nil
 		}
-		return nil, mcpseal.Wire(err)
+		return nil, tripseal.Wire(err)
 	}
 	f.tokens.Store(cacheKey(request, round), token)
 	answer["requestState"] = token
@@ -356,32 +356,32 @@ func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *m
 }
 
 // cacheKey returns the same key for two equal first calls of one user.
-func cacheKey(request mcpseal.Request, round *mcpseal.Round) string {
+func cacheKey(request tripseal.Request, round *tripseal.Round) string {
 	user, _ := request.Principal.Identify(context.Background())
 	state, _ := round.State()
 	return fmt.Sprint(user, request.Method, request.Target, string(request.Arguments), state)
 }
 
-func needs(kind mcpseal.Kind) (capability, part string) {
+func needs(kind tripseal.Kind) (capability, part string) {
 	switch kind {
-	case mcpseal.KindForm:
+	case tripseal.KindForm:
 		return "elicitation", "form"
-	case mcpseal.KindURL:
+	case tripseal.KindURL:
 		return "elicitation", "url"
-	case mcpseal.KindSampling:
+	case tripseal.KindSampling:
 		return "sampling", ""
 	}
 	return "roots", ""
 }
 
 func (f *fakeAdapter) rejected(method string, err error) (any, error) {
-	wire := mcpseal.Wire(err)
-	var reject *mcpseal.RejectError
+	wire := tripseal.Wire(err)
+	var reject *tripseal.RejectError
 	switch {
 	case f.fault == "rejections tell" && errors.As(err, &reject):
 		wire.Data, _ = json.Marshal(reject.Reason)
 	case f.fault == "rejections in other words":
-		wire.Message = "mcpseal: token rejected"
+		wire.Message = "tripseal: token rejected"
 	case f.RejectedText != "" && f.fault != "no RejectedText" && (method == "tools/call" || f.fault == "RejectedText everywhere"):
 		return f.complete(method, f.RejectedText, true), nil
 	}
@@ -400,7 +400,7 @@ func (f *fakeAdapter) complete(method, text string, isError bool) map[string]any
 }
 
 // answers returns the answers that the handler may see.
-func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token string, all map[string]json.RawMessage) map[string]string {
+func (f *fakeAdapter) answers(ctx context.Context, round *tripseal.Round, token string, all map[string]json.RawMessage) map[string]string {
 	kept := make(map[string]string)
 	pinned := adapter.PinsWording(round) && f.fault != "pinned answers"
 	for key, text := range all {
@@ -408,13 +408,13 @@ func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token s
 		if json.Unmarshal(text, &answer) != nil {
 			continue
 		}
-		kind, whole := mcpseal.KindForm, !hasNull(answer)
+		kind, whole := tripseal.KindForm, !hasNull(answer)
 		switch {
 		case answer["role"] != nil:
 			content, isList := answer["content"].([]any)
-			kind, whole = mcpseal.KindSampling, whole && (!isList || len(content) > 0)
+			kind, whole = tripseal.KindSampling, whole && (!isList || len(content) > 0)
 		case answer["roots"] != nil:
-			kind = mcpseal.KindRoots
+			kind = tripseal.KindRoots
 		case answer["action"] == "decline" || answer["action"] == "cancel":
 			if f.fault != "a no with content" {
 				delete(answer, "content")
@@ -431,7 +431,7 @@ func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token s
 		case "all answers":
 			accepts = accepts || !round.First()
 		case "answers of any kind":
-			accepts = round.Accepts(key, mcpseal.KindForm) || round.Accepts(key, mcpseal.KindRoots) || round.Accepts(key, mcpseal.KindSampling)
+			accepts = round.Accepts(key, tripseal.KindForm) || round.Accepts(key, tripseal.KindRoots) || round.Accepts(key, tripseal.KindSampling)
 		case "answers with holes":
 			whole = true
 		}

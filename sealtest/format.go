@@ -11,44 +11,44 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestFormat tests a format, with a prefix or without, against the contract of
-// [mcpseal.Format]. Call it in a test of your own format.
-func TestFormat(t *testing.T, format mcpseal.Format) {
+// [tripseal.Format]. Call it in a test of your own format.
+func TestFormat(t *testing.T, format tripseal.Format) {
 	ctx := context.Background()
 	carries := format.Carries()
 	now := time.Now().UnixMilli()
-	claims := mcpseal.Claims{
+	claims := tripseal.Claims{
 		Issued: now, Expires: now + 600_000,
 		Flow: [16]byte{1, 2, 3}, FlowStart: now - 5_000, Round: 3,
-		Questions: []mcpseal.Question{
-			{Key: "confirm", Kind: mcpseal.KindForm},
-			{Key: "", Kind: mcpseal.KindURL, Digest: [16]byte{9}},
+		Questions: []tripseal.Question{
+			{Key: "confirm", Kind: tripseal.KindForm},
+			{Key: "", Kind: tripseal.KindURL, Digest: [16]byte{9}},
 		},
 		State: "step=1", HasState: true,
 	}
-	binding := func() *mcpseal.Binding {
-		b := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`)}
-		if carries&mcpseal.ClaimAudience != 0 {
+	binding := func() *tripseal.Binding {
+		b := &tripseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`)}
+		if carries&tripseal.ClaimAudience != 0 {
 			b.Audience = "service"
 		}
-		if carries&mcpseal.ClaimUser != 0 {
+		if carries&tripseal.ClaimUser != 0 {
 			b.User = "alice"
 		}
 		return b
 	}
 	// sealFor seals as a boundary does: it calls Digest first, and passes only the digest
 	// of the arguments to Seal. openFor compares the digest after Open.
-	sealFor := func(b *mcpseal.Binding, c mcpseal.Claims) (token string, err error) {
+	sealFor := func(b *tripseal.Binding, c tripseal.Claims) (token string, err error) {
 		if c.Arguments, err = format.Digest(b); err != nil {
 			return "", fmt.Errorf("the digest: %w", err)
 		}
 		b.Arguments = nil
 		return format.Seal(ctx, b, &c)
 	}
-	openFor := func(b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	openFor := func(b *tripseal.Binding, token string) (tripseal.Claims, error) {
 		c, err := format.Open(ctx, b, token)
 		if err != nil {
 			return c, err
@@ -59,7 +59,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		}
 		return c, err
 	}
-	seal := func(t *testing.T, c mcpseal.Claims) string {
+	seal := func(t *testing.T, c tripseal.Claims) string {
 		t.Helper()
 		token, err := sealFor(binding(), c)
 		if err != nil {
@@ -82,13 +82,13 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			if late := got.Expires - want.Expires; late > 0 || late < -1000 {
 				t.Errorf("expiry moved by %d ms", late)
 			}
-			if carries&mcpseal.ClaimQuestions != 0 && !slices.Equal(got.Questions, want.Questions) {
+			if carries&tripseal.ClaimQuestions != 0 && !slices.Equal(got.Questions, want.Questions) {
 				t.Errorf("questions came back as %v", got.Questions)
 			}
-			if carries&(mcpseal.ClaimFlow|mcpseal.ClaimSingleUse) != 0 && (got.Flow != want.Flow || got.Round != want.Round) {
+			if carries&(tripseal.ClaimFlow|tripseal.ClaimSingleUse) != 0 && (got.Flow != want.Flow || got.Round != want.Round) {
 				t.Errorf("flow and round came back as %x, %d", got.Flow, got.Round)
 			}
-			if carries&mcpseal.ClaimFlow != 0 && got.FlowStart != want.FlowStart {
+			if carries&tripseal.ClaimFlow != 0 && got.FlowStart != want.FlowStart {
 				t.Errorf("the flow's start moved by %d ms", got.FlowStart-want.FlowStart)
 			}
 			if late := got.Issued - want.Issued; got.Issued != 0 && (late > 0 || late < -1000) {
@@ -129,9 +129,9 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		if !strings.HasPrefix(token, format.Prefix()) {
 			t.Errorf("the token %.20q does not begin with %q", token, format.Prefix())
 		}
-		for _, taken := range []string{mcpseal.PurposeState.Prefix(), mcpseal.PurposeCursor.Prefix()} {
+		for _, taken := range []string{tripseal.PurposeState.Prefix(), tripseal.PurposeCursor.Prefix()} {
 			if format.Prefix() == "" && strings.HasPrefix(token, taken) {
-				t.Errorf("the format has no prefix, but the token %.20q begins with %q, which is mcpseal's own", token, taken)
+				t.Errorf("the format has no prefix, but the token %.20q begins with %q, which is tripseal's own", token, taken)
 			}
 		}
 	})
@@ -150,17 +150,17 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		token := seal(t, claims)
 		for _, change := range []struct {
 			name  string
-			claim mcpseal.ClaimSet
-			apply func(*mcpseal.Binding)
+			claim tripseal.ClaimSet
+			apply func(*tripseal.Binding)
 		}{
-			{"another method", mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Method = "prompts/get" }},
-			{"another target", mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Target = "destroy" }},
-			{"other arguments", mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = []byte(`{"region":"us"}`) }},
-			{"no arguments", mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = nil }},
-			{"another audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
-			{"no audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "" }},
-			{"another user", mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "mallory" }},
-			{"no user", mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "" }},
+			{"another method", tripseal.ClaimRequest, func(b *tripseal.Binding) { b.Method = "prompts/get" }},
+			{"another target", tripseal.ClaimRequest, func(b *tripseal.Binding) { b.Target = "destroy" }},
+			{"other arguments", tripseal.ClaimArguments, func(b *tripseal.Binding) { b.Arguments = []byte(`{"region":"us"}`) }},
+			{"no arguments", tripseal.ClaimArguments, func(b *tripseal.Binding) { b.Arguments = nil }},
+			{"another audience", tripseal.ClaimAudience, func(b *tripseal.Binding) { b.Audience = "other" }},
+			{"no audience", tripseal.ClaimAudience, func(b *tripseal.Binding) { b.Audience = "" }},
+			{"another user", tripseal.ClaimUser, func(b *tripseal.Binding) { b.User = "mallory" }},
+			{"no user", tripseal.ClaimUser, func(b *tripseal.Binding) { b.User = "" }},
 		} {
 			if carries&change.claim == 0 {
 				continue
@@ -188,7 +188,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		if again, err := format.Digest(binding()); err != nil || !bytes.Equal(one, again) {
 			t.Errorf("the digest of the same arguments differs from call to call")
 		}
-		if carries&mcpseal.ClaimArguments != 0 && len(one) == 0 {
+		if carries&tripseal.ClaimArguments != 0 && len(one) == 0 {
 			t.Errorf("the format carries the arguments but has no digest of them")
 		}
 	})

@@ -5,12 +5,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
-// TestKeySource tests a source against the contract of [mcpseal.KeySource]. Call it in a
+// TestKeySource tests a source against the contract of [tripseal.KeySource]. Call it in a
 // test of your own source of keys.
-func TestKeySource(t *testing.T, source mcpseal.KeySource) {
+func TestKeySource(t *testing.T, source tripseal.KeySource) {
 	t.Run("AlwaysHasARing", func(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
@@ -27,11 +27,11 @@ func TestKeySource(t *testing.T, source mcpseal.KeySource) {
 	})
 	t.Run("ServesABoundary", func(t *testing.T) {
 		ctx := context.Background()
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "sealtest", Logger: Logger(t)})
+		boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "sealtest", Logger: Logger(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+		request := tripseal.Request{Method: "tools/call", Target: "deploy"}
 		round, err := boundary.Open(ctx, request, "")
 		if err != nil {
 			t.Fatal(err)

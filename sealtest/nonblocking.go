@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // testNonBlocking tests a store that claims not to block.
-func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use) {
+func testNonBlocking(t *testing.T, store tripseal.ReplayStore, newUse func() tripseal.Use) {
 	t.Run("ANonBlockingStoreDoesNotWaitForItsContext", func(t *testing.T) {
 		ctx := &watchedContext{Context: context.Background()}
 		use := newUse()
@@ -38,7 +38,7 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 
 // findWaiting calls Spend in several goroutines at once. It returns the stack of a call that waits, or ""
 // if it has seen none.
-func findWaiting(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use, goroutines int) (why string) {
+func findWaiting(t *testing.T, store tripseal.ReplayStore, newUse func() tripseal.Use, goroutines int) (why string) {
 	const calls, looks = 50, 200
 	shared := newUse()
 	var begun, group sync.WaitGroup
@@ -91,7 +91,7 @@ func (c *watchedContext) Done() <-chan struct{} {
 
 // spendDirectly calls Spend. The function waitingFor looks for the name spendDirectly in
 // stacks.
-func spendDirectly(store mcpseal.ReplayStore, use mcpseal.Use) {
+func spendDirectly(store tripseal.ReplayStore, use tripseal.Use) {
 	store.Spend(context.Background(), use)
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestTheStoreOfTheExamplePassesTheSuite(t *testing.T) {

@@ -8,27 +8,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
-// TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
+// TestReplayStore tests a store against the contract of [tripseal.ReplayStore], in
 // about two seconds. It cannot test what happens when the store's server hangs: the store's
 // own tests must check that Spend then returns by its context's deadline. If a store
 // refuses tokens for a while after it starts, wait for that long before you call
 // TestReplayStore. Call it in a test of your own store.
 //
-// If the store says that it cannot block (see [mcpseal.NonBlockingStore]), the suite also
+// If the store says that it cannot block (see [tripseal.NonBlockingStore]), the suite also
 // checks that Spend does not wait for its context, a network, a channel or a timer. It does
 // not notice a store that waits for files, or that waits only once in a while.
-func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
+func TestReplayStore(t *testing.T, store tripseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	newUse := func() mcpseal.Use {
-		use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute), Owner: [16]byte{1}}
+	newUse := func() tripseal.Use {
+		use := tripseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute), Owner: [16]byte{1}}
 		rand.Read(use.Flow[:])
 		return use
 	}
-	spend := func(t *testing.T, use mcpseal.Use, want bool) {
+	spend := func(t *testing.T, use tripseal.Use, want bool) {
 		t.Helper()
 		first, err := store.Spend(ctx, use)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	})
 	t.Run("EachOfManyTokensIsWonOnce", func(t *testing.T) {
 		const goroutines = 64
-		var uses [100]mcpseal.Use
+		var uses [100]tripseal.Use
 		var winners [len(uses)]atomic.Int32
 		for i := range uses {
 			uses[i] = newUse()
@@ -193,7 +193,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			}
 		}
 	})
-	if s, ok := store.(mcpseal.NonBlockingStore); ok && s.NonBlocking() == store {
+	if s, ok := store.(tripseal.NonBlockingStore); ok && s.NonBlocking() == store {
 		testNonBlocking(t, store, newUse)
 	}
 }

@@ -1,5 +1,5 @@
 // Package sealtest helps to write tests. It makes a boundary in one line, and has test
-// suites that every implementation of an mcpseal interface must pass.
+// suites that every implementation of an tripseal interface must pass.
 //
 //	func TestMyCodec(t *testing.T) { sealtest.TestCodec(t, newMyCodec()) }
 package sealtest
@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Boundary returns a boundary with random keys and the default config. It logs to the
 // test's log. Use Boundary in a test of a handler or a server that needs no special
 // settings.
-func Boundary(t testing.TB) *mcpseal.Boundary {
+func Boundary(t testing.TB) *tripseal.Boundary {
 	t.Helper()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: Logger(t)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestBoundaryInOneLine(t *testing.T) {
 	ctx := context.Background()
 	boundary := sealtest.Boundary(t)
-	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	request := tripseal.Request{Method: "tools/call", Target: "deploy"}
 	round, _ := boundary.Open(ctx, request, "")
 	state := "step=1"
 	token, err := boundary.Seal(ctx, &round, &state)
@@ -53,14 +53,14 @@ func (readableCodec) Open(_ context.Context, dst []byte, text string) ([]byte, e
 }
 
 // lenientCodec accepts white space around a text.
-type lenientCodec struct{ mcpseal.Codec }
+type lenientCodec struct{ tripseal.Codec }
 
 func (c lenientCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	return c.Codec.Open(ctx, dst, strings.TrimSpace(text))
 }
 
 // mumblingCodec does not say why a text cannot be opened.
-type mumblingCodec struct{ mcpseal.Codec }
+type mumblingCodec struct{ tripseal.Codec }
 
 func (c mumblingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	payload, err := c.Codec.Open(ctx, dst, text)
@@ -72,7 +72,7 @@ func (c mumblingCodec) Open(ctx context.Context, dst []byte, text string) ([]byt
 
 // sharedCodec returns the same buffer to all callers.
 type sharedCodec struct {
-	mcpseal.Codec
+	tripseal.Codec
 	mu     *sync.Mutex
 	buffer []byte
 }
@@ -91,46 +91,46 @@ func (c *sharedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 // jsonFormat makes tokens that are not sealed at all.
 type jsonFormat struct{}
 
-func (jsonFormat) Prefix() string            { return "json." }
-func (jsonFormat) Carries() mcpseal.ClaimSet { return 0 }
-func (jsonFormat) Digest(*mcpseal.Binding) ([]byte, error) {
+func (jsonFormat) Prefix() string             { return "json." }
+func (jsonFormat) Carries() tripseal.ClaimSet { return 0 }
+func (jsonFormat) Digest(*tripseal.Binding) ([]byte, error) {
 	return nil, nil
 }
-func (jsonFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (jsonFormat) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	text, err := json.Marshal(c)
 	return "json." + string(text), err
 }
-func (jsonFormat) Open(_ context.Context, _ *mcpseal.Binding, token string) (c mcpseal.Claims, err error) {
+func (jsonFormat) Open(_ context.Context, _ *tripseal.Binding, token string) (c tripseal.Claims, err error) {
 	err = json.Unmarshal([]byte(strings.TrimPrefix(token, "json.")), &c)
 	return c, err
 }
 
 // unboundFormat forgets one part of the binding.
 type unboundFormat struct {
-	mcpseal.Format
-	forget func(*mcpseal.Binding)
+	tripseal.Format
+	forget func(*tripseal.Binding)
 }
 
-func (f unboundFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+func (f unboundFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	f.forget(b)
 	return f.Format.Digest(b)
 }
-func (f unboundFormat) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+func (f unboundFormat) Seal(ctx context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
 	f.forget(b)
 	return f.Format.Seal(ctx, b, c)
 }
-func (f unboundFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f unboundFormat) Open(ctx context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	f.forget(b)
 	return f.Format.Open(ctx, b, token)
 }
 
-type sourceFunc func() *mcpseal.Ring
+type sourceFunc func() *tripseal.Ring
 
-func (f sourceFunc) Ring() *mcpseal.Ring { return f() }
+func (f sourceFunc) Ring() *tripseal.Ring { return f() }
 
-type storeFunc func(mcpseal.Use) bool
+type storeFunc func(tripseal.Use) bool
 
-func (f storeFunc) Spend(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
+func (f storeFunc) Spend(_ context.Context, use tripseal.Use) (bool, error) { return f(use), nil }
 
 // Each entry has the name of a broken implementation, its test, and a text that the failing test
 // must print.
@@ -146,28 +146,28 @@ var broken = map[string]struct {
 	}, "came back as"},
 	"format plain": {func(t *testing.T) { sealtest.TestFormat(t, jsonFormat{}) }, "a changed token opens"},
 	"format unbound": {func(t *testing.T) {
-		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Target = "" }})
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *tripseal.Binding) { b.Target = "" }})
 	}, "with another target the token still opens"},
 	"format userless": {func(t *testing.T) {
-		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.User = "" }})
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *tripseal.Binding) { b.User = "" }})
 	}, "with another user the token still opens"},
 	"format argless": {func(t *testing.T) {
-		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Arguments = nil }})
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *tripseal.Binding) { b.Arguments = nil }})
 	}, "with other arguments the token still opens"},
 	"format anybody":   {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no user opens without"},
 	"format ageless":   {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
-	"format disguised": {func(t *testing.T) { sealtest.TestFormat(t, disguisedFormat{nativeFormat()}) }, "which is mcpseal's own"},
+	"format disguised": {func(t *testing.T) { sealtest.TestFormat(t, disguisedFormat{nativeFormat()}) }, "which is tripseal's own"},
 	"codec signed":     {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
 	"store small":      {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Spend = true, want false"},
 	"source empty": {func(t *testing.T) {
-		sealtest.TestKeySource(t, sourceFunc(func() *mcpseal.Ring { return nil }))
+		sealtest.TestKeySource(t, sourceFunc(func() *tripseal.Ring { return nil }))
 	}, "no ring"},
-	"source changing": {func(t *testing.T) { sealtest.TestKeySource(t, sourceFunc(mcpseal.Ephemeral)) }, "token rejected"},
+	"source changing": {func(t *testing.T) { sealtest.TestKeySource(t, sourceFunc(tripseal.Ephemeral)) }, "token rejected"},
 	"store forgetful": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return true }))
+		sealtest.TestReplayStore(t, storeFunc(func(tripseal.Use) bool { return true }))
 	}, "Spend = true, want false"},
 	"store refusing": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
+		sealtest.TestReplayStore(t, storeFunc(func(tripseal.Use) bool { return false }))
 	}, "Spend = false, want true"},
 	"store of half a second": {func(t *testing.T) { sealtest.TestReplayStore(t, shortStore(500*time.Millisecond)) }, "/NothingIsForgottenBeforeItsTime"},
 	"store impatient":        {func(t *testing.T) { sealtest.TestReplayStore(t, impatientStore{}) }, "counts as used because its context ended"},
@@ -179,25 +179,25 @@ var broken = map[string]struct {
 	"store racing":           {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "uses of one token succeeded"},
 	"store racing later":     {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
 	"store of bytes": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, byte(use.Round)) }))
+		sealtest.TestReplayStore(t, keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow, byte(use.Round)) }))
 	}, "/RoundsAreToldApart"},
 	"store of half flows": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow[:8], use.Round) }))
+		sealtest.TestReplayStore(t, keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow[:8], use.Round) }))
 	}, "/FlowsAreToldApart"},
 	"store of C strings": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any {
+		sealtest.TestReplayStore(t, keyedStore(func(use tripseal.Use) any {
 			flow, _, _ := bytes.Cut(use.Flow[:], []byte{0})
 			return fmt.Sprint(flow, use.Round)
 		}))
 	}, "/FlowsAreToldApart"},
 	"store by owner": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round, use.Owner) }))
+		sealtest.TestReplayStore(t, keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow, use.Round, use.Owner) }))
 	}, "/OnlyFlowAndRoundCount"},
 	"store without time": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }))
+		sealtest.TestReplayStore(t, keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }))
 	}, "with a context that has ended, Spend = true"},
 	"store too late": {func(t *testing.T) {
-		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
+		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
 	}, "a context that had ended spent the token"},
 	"store that sleeps": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) { time.Sleep(time.Millisecond) }})
@@ -230,7 +230,7 @@ type boastingStore struct {
 	wait func(context.Context)
 }
 
-func (s *boastingStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (s *boastingStore) Spend(ctx context.Context, use tripseal.Use) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -238,7 +238,7 @@ func (s *boastingStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error
 	_, seen := s.used.LoadOrStore(fmt.Sprint(use.Flow, use.Round), true)
 	return !seen, nil
 }
-func (s *boastingStore) NonBlocking() mcpseal.ReplayStore { return s }
+func (s *boastingStore) NonBlocking() tripseal.ReplayStore { return s }
 
 func echoServer(t *testing.T) net.Conn {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,9 +270,9 @@ func TestReplayStoreSuiteLetsAWrapperWait(t *testing.T) {
 }
 
 // anybodyFormat lets every user open a token that was sealed without a user.
-type anybodyFormat struct{ mcpseal.Format }
+type anybodyFormat struct{ tripseal.Format }
 
-func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f anybodyFormat) Open(ctx context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	claims, err := f.Format.Open(ctx, b, token)
 	if err != nil && b.User != "" {
 		b.User = ""
@@ -282,14 +282,14 @@ func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token strin
 }
 
 // disguisedFormat says that native tokens have no prefix.
-type disguisedFormat struct{ mcpseal.Format }
+type disguisedFormat struct{ tripseal.Format }
 
 func (disguisedFormat) Prefix() string { return "" }
 
 // agelessFormat forgets when a flow began.
-type agelessFormat struct{ mcpseal.Format }
+type agelessFormat struct{ tripseal.Format }
 
-func (f agelessFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+func (f agelessFormat) Open(ctx context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
 	claims, err := f.Format.Open(ctx, b, token)
 	claims.FlowStart = claims.Issued
 	return claims, err
@@ -306,11 +306,11 @@ func (signedCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error) 
 func (c signedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) < 32 {
-		return nil, mcpseal.ReasonMalformed
+		return nil, tripseal.ReasonMalformed
 	}
 	payload := raw[:len(raw)-32]
 	if again, _ := c.Seal(ctx, nil, payload); string(again) != text {
-		return nil, mcpseal.ReasonForged
+		return nil, tripseal.ReasonForged
 	}
 	return append(dst, payload...), nil
 }
@@ -319,7 +319,7 @@ func (c signedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte,
 func smallStore() storeFunc {
 	var mu sync.Mutex
 	var used []string
-	return func(use mcpseal.Use) bool {
+	return func(use tripseal.Use) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		id := fmt.Sprint(use.Flow, use.Round)
@@ -332,13 +332,15 @@ func smallStore() storeFunc {
 	}
 }
 
-func ringCodec() mcpseal.Codec     { return mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState) }
-func nativeFormat() mcpseal.Format { return mcpseal.NativeFormat(mcpseal.Ephemeral()) }
+func ringCodec() tripseal.Codec {
+	return tripseal.RingCodec(tripseal.Ephemeral(), tripseal.PurposeState)
+}
+func nativeFormat() tripseal.Format { return tripseal.NativeFormat(tripseal.Ephemeral()) }
 
 // racingStore first looks whether a token was used, and records its use later.
 func racingStore() storeFunc {
 	var used sync.Map
-	return func(use mcpseal.Use) bool {
+	return func(use tripseal.Use) bool {
 		id := fmt.Sprint(use.Flow, use.Round)
 		_, seen := used.Load(id)
 		time.Sleep(time.Millisecond)
@@ -348,9 +350,9 @@ func racingStore() storeFunc {
 }
 
 // keyedStore tells tokens apart by a key, and ignores the context.
-func keyedStore(key func(mcpseal.Use) any) storeFunc {
+func keyedStore(key func(tripseal.Use) any) storeFunc {
 	var used sync.Map
-	return func(use mcpseal.Use) bool {
+	return func(use tripseal.Use) bool {
 		_, seen := used.LoadOrStore(key(use), true)
 		return !seen
 	}
@@ -360,7 +362,7 @@ func keyedStore(key func(mcpseal.Use) any) storeFunc {
 func shortStore(keeps time.Duration) storeFunc {
 	var mu sync.Mutex
 	used := map[string]time.Time{}
-	return func(use mcpseal.Use) bool {
+	return func(use tripseal.Use) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		id := fmt.Sprint(use.Flow, use.Round)
@@ -376,7 +378,7 @@ func shortStore(keeps time.Duration) storeFunc {
 // already.
 type impatientStore struct{}
 
-func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {
+func (impatientStore) Spend(ctx context.Context, _ tripseal.Use) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -389,9 +391,9 @@ func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {
 
 // tiredStore works well at first, and becomes a racingStore after 3000 uses.
 func tiredStore() storeFunc {
-	fresh, racing := keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }), racingStore()
+	fresh, racing := keyedStore(func(use tripseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }), racingStore()
 	var uses atomic.Int32
-	return func(use mcpseal.Use) bool {
+	return func(use tripseal.Use) bool {
 		if uses.Add(1) > 3000 {
 			return racing(use)
 		}
@@ -400,9 +402,9 @@ func tiredStore() storeFunc {
 }
 
 // lateStore looks at the context only after it has spent the token.
-type lateStore struct{ mcpseal.ReplayStore }
+type lateStore struct{ tripseal.ReplayStore }
 
-func (s lateStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (s lateStore) Spend(ctx context.Context, use tripseal.Use) (bool, error) {
 	first, err := s.ReplayStore.Spend(ctx, use)
 	if ctx.Err() != nil {
 		return false, ctx.Err()

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // TestUnwrapper tests an unwrapper against the contract of [keys.Unwrapper]. The function
@@ -25,7 +25,7 @@ func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []by
 		}
 		return bytes
 	}
-	secret := []byte(mcpseal.GenerateKey().Reveal())
+	secret := []byte(tripseal.GenerateKey().Reveal())
 
 	t.Run("HasAScheme", func(t *testing.T) {
 		scheme := unwrapper.Scheme()
@@ -71,7 +71,7 @@ func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []by
 	t.Run("IsSafeForConcurrentUse", func(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
-			secret := []byte(mcpseal.GenerateKey().Reveal())
+			secret := []byte(tripseal.GenerateKey().Reveal())
 			sealed := wrapped(t, secret)
 			group.Go(func() {
 				for range 5 {

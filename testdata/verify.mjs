@@ -55,20 +55,20 @@ function checkSecret(secret) {
 }
 
 function parseKeyText(text) {
-  const prefix = 'mcpseal_key1_';
+  const prefix = 'tripseal_key1_';
   must(typeof text === 'string' && text.startsWith(prefix), `a key's text begins with ${prefix}`);
   const bytes = base64url(text.slice(prefix.length));
   must(bytes.length >= 4, "the key's text is too short");
   const secret = bytes.subarray(0, -4);
-  must(sha256('mcpseal/1 key checksum', secret).subarray(0, 4).equals(bytes.subarray(-4)), "the key's checksum is wrong");
+  must(sha256('tripseal/1 key checksum', secret).subarray(0, 4).equals(bytes.subarray(-4)), "the key's checksum is wrong");
   return checkSecret(secret);
 }
 
 // An empty salt and none are the same in HKDF: HMAC pads both to a block of zeros.
 const hkdf = (secret, info, n) => Buffer.from(hkdfSync('sha256', secret, '', info, n));
-const keyID = (secret) => hkdf(secret, 'mcpseal/1 key id', 4);
-const stateKey = (secret) => hkdf(secret, 'mcpseal/1 state aes-256-gcm', 32);
-const cursorKey = (secret) => hkdf(secret, 'mcpseal/1 cursor aes-256-gcm', 32);
+const keyID = (secret) => hkdf(secret, 'tripseal/1 key id', 4);
+const stateKey = (secret) => hkdf(secret, 'tripseal/1 state aes-256-gcm', 32);
+const cursorKey = (secret) => hkdf(secret, 'tripseal/1 cursor aes-256-gcm', 32);
 
 // ---- The token
 

@@ -1,4 +1,4 @@
-module github.com/mcpseal/mcpseal/tools
+module github.com/tripseal/tripseal/tools
 
 go 1.26.0
 

@@ -4,7 +4,7 @@
 // anything new, package cursor is the better choice: its cursors are encrypted, bound to the
 // service, and always have room for a position of 256 bytes. A client can read the cursors
 // of this package: the position, and the caller's name in clear text. These cursors work at
-// every service with the same key and session, whatever its mcpseal.Config.Audience.
+// every service with the same key and session, whatever its tripseal.Config.Audience.
 //
 // The package is stricter than the ATD runtime. It accepts only the exact text that was
 // issued. It refuses a cursor whose date is more than 60 seconds in the future.
@@ -24,8 +24,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
 )
 
 const (
@@ -39,7 +39,7 @@ const (
 	defaultTTL = 5 * time.Minute
 	clockSkew  = 60 * time.Second
 
-	sessionLabel = "mcpseal/atd session"
+	sessionLabel = "tripseal/atd session"
 )
 
 // Options holds the settings of an [Issuer], except its key. The zero value suits servers of one
@@ -91,7 +91,7 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.Session != nil && len(options.Session) != sessionSize {
 		return nil, fmt.Errorf("atd: Options.Session has %d bytes, not %d", len(options.Session), sessionSize)
 	}
-	key, err := findKey(key, mcpseal.Logger(options.Logger))
+	key, err := findKey(key, tripseal.Logger(options.Logger))
 	if err != nil {
 		return nil, err
 	}

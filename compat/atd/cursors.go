@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // Cursors returns a [cursor.Issuer] that issues ATD cursors in place of native ones. The tool of a
@@ -23,7 +23,7 @@ func (i *Issuer) Cursors() cursor.Issuer {
 		if i.derived {
 			session = "derived from the key: set Options.Session to keep services apart"
 		}
-		mcpseal.Logger(i.logger).Warn("atd: these cursors can be read, name their user in clear text, "+
+		tripseal.Logger(i.logger).Warn("atd: these cursors can be read, name their user in clear text, "+
 			"and work at every service with the same key and session", "session", session)
 	})
 	return cursors{i}
@@ -33,17 +33,17 @@ type cursors struct{ *Issuer }
 
 const methodTool = "tools/call"
 
-func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
+func (c cursors) Open(ctx context.Context, request tripseal.Request, text string) (cursor.Page, error) {
 	if text == "" {
 		return c.pageOf(request, Page{}, nil), nil
 	}
 	page, requestPayload, reason := c.open(ctx, request, text)
 	if reason != "" {
 		var cause error
-		if reason == mcpseal.ReasonRequest && bytes.Contains(request.Arguments, []byte(text)) {
+		if reason == tripseal.ReasonRequest && bytes.Contains(request.Arguments, []byte(text)) {
 			cause = errAmongArguments
 		}
-		c.log(ctx, reason.Level(), "atd: cursor rejected", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "cursor_bytes", len(text))
+		c.log(ctx, reason.Level(), "atd: cursor rejected", cause, "reason", string(reason), "tool", tripseal.PlainText(request.Target), "cursor_bytes", len(text))
 		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
 	return c.pageOf(request, page, requestPayload), nil
@@ -55,12 +55,12 @@ func (c cursors) log(ctx context.Context, level slog.Level, message string, caus
 	if cause != nil {
 		args = append(args, "cause", cause.Error())
 	}
-	mcpseal.Logger(c.logger).Log(ctx, level, message, args...)
+	tripseal.Logger(c.logger).Log(ctx, level, message, args...)
 }
 
-func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, *payload, mcpseal.Reason) {
+func (c cursors) open(ctx context.Context, request tripseal.Request, text string) (Page, *payload, tripseal.Reason) {
 	if request.Method != methodTool {
-		return Page{}, nil, mcpseal.ReasonRequest
+		return Page{}, nil, tripseal.ReasonRequest
 	}
 	user, err := request.Principal.Identify(ctx)
 	if err != nil {
@@ -71,28 +71,28 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	case err == nil && page.Index > 0:
 		return page, requestPayload, ""
 	case errors.Is(err, errSession):
-		return Page{}, nil, mcpseal.ReasonAudience
+		return Page{}, nil, tripseal.ReasonAudience
 	case errors.Is(err, ErrExpired):
-		return Page{}, nil, mcpseal.ReasonExpired
+		return Page{}, nil, tripseal.ReasonExpired
 	case errors.Is(err, ErrMismatch):
-		return Page{}, nil, mcpseal.ReasonRequest
+		return Page{}, nil, tripseal.ReasonRequest
 	case errors.Is(err, ErrSignature):
-		return Page{}, nil, mcpseal.ReasonForged
+		return Page{}, nil, tripseal.ReasonForged
 	case errors.Is(err, ErrTooLarge):
-		return Page{}, nil, mcpseal.ReasonTooLarge
+		return Page{}, nil, tripseal.ReasonTooLarge
 	case isParams(err):
-		return Page{}, nil, mcpseal.ReasonArguments
+		return Page{}, nil, tripseal.ReasonArguments
 	}
-	return Page{}, nil, mcpseal.ReasonMalformed
+	return Page{}, nil, tripseal.ReasonMalformed
 }
 
 // unknownCaller returns the reason to give after Identify has failed: ReasonCanceled if the
 // call was cancelled, otherwise ReasonPrincipalFailed.
-func unknownCaller(ctx context.Context) mcpseal.Reason {
+func unknownCaller(ctx context.Context) tripseal.Reason {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return mcpseal.ReasonCanceled
+		return tripseal.ReasonCanceled
 	}
-	return mcpseal.ReasonPrincipalFailed
+	return tripseal.ReasonPrincipalFailed
 }
 
 func isParams(err error) bool {
@@ -103,11 +103,11 @@ func isParams(err error) bool {
 // pageOf converts a Page to a cursor.Page, which can issue the next cursor. In the parameter
 // requestPayload, only the session and the fields that depend on the request are set; the
 // parameter is nil for a first page.
-func (c cursors) pageOf(request mcpseal.Request, page Page, requestPayload *payload) cursor.Page {
+func (c cursors) pageOf(request tripseal.Request, page Page, requestPayload *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason, cause := c.issueNext(ctx, request, page, requestPayload, next)
 		if reason != "" {
-			c.log(ctx, slog.LevelError, "atd: cursor not issued", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
+			c.log(ctx, slog.LevelError, "atd: cursor not issued", cause, "reason", string(reason), "tool", tripseal.PlainText(request.Target), "state_bytes", len(next.Position))
 			return "", &cursor.IssueError{Reason: reason}
 		}
 		return token, nil
@@ -124,14 +124,14 @@ var (
 
 // issueNext returns the cursor of the next page, or the reason why it is not issued. The error
 // is the cause to write to the log; it is nil if the cause may hold a secret.
-func (c cursors) issueNext(ctx context.Context, request mcpseal.Request, page Page, requestPayload *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
+func (c cursors) issueNext(ctx context.Context, request tripseal.Request, page Page, requestPayload *payload, next cursor.NextPage) (string, tripseal.Reason, error) {
 	switch {
 	case next.Shared || next.Cached != 0:
-		return "", mcpseal.ReasonMisuse, errEverybody
+		return "", tripseal.ReasonMisuse, errEverybody
 	case request.Method != methodTool:
-		return "", mcpseal.ReasonMisuse, errMethod
+		return "", tripseal.ReasonMisuse, errMethod
 	case page.Index == math.MaxUint32:
-		return "", mcpseal.ReasonTooLarge, errPages
+		return "", tripseal.ReasonTooLarge, errPages
 	}
 	if requestPayload == nil {
 		user, err := request.Principal.Identify(ctx)
@@ -139,7 +139,7 @@ func (c cursors) issueNext(ctx context.Context, request mcpseal.Request, page Pa
 			return "", unknownCaller(ctx), nil
 		}
 		if requestPayload, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
-			return "", mcpseal.ReasonInvalidParams, err
+			return "", tripseal.ReasonInvalidParams, err
 		}
 	}
 	token, err := c.issuePage(*requestPayload, Page{page.Index + 1, next.Position})
@@ -147,7 +147,7 @@ func (c cursors) issueNext(ctx context.Context, request mcpseal.Request, page Pa
 	case err == nil:
 		return token, "", nil
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrStateTooLarge):
-		return "", mcpseal.ReasonTooLarge, err
+		return "", tripseal.ReasonTooLarge, err
 	}
-	return "", mcpseal.ReasonMisuse, err
+	return "", tripseal.ReasonMisuse, err
 }

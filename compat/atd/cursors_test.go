@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
@@ -25,10 +25,10 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		}
 		return i.Cursors()
 	}
-	request := mcpseal.Request{Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"a":1}`), Principal: mcpseal.User("hush")}
+	request := tripseal.Request{Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"a":1}`), Principal: tripseal.User("hush")}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCursors(nil)
-		open := func(c cursor.Issuer, request mcpseal.Request, token string) error {
+		open := func(c cursor.Issuer, request tripseal.Request, token string) error {
 			_, err := c.Open(t.Context(), request, token)
 			return err
 		}
@@ -51,7 +51,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 			t.Error("a cursor for nobody knows whom")
 		}
 		other := request
-		other.Principal = mcpseal.User("bob")
+		other.Principal = tripseal.User("bob")
 		prompt := request
 		prompt.Method = "prompts/get"
 		if first, err := c.Open(t.Context(), prompt, ""); err != nil {
@@ -83,7 +83,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		var rejected *cursor.RejectError
-		if _, err := c.Open(gone, failing, token); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCanceled {
+		if _, err := c.Open(gone, failing, token); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCanceled {
 			t.Errorf("a caller who gave up: %v", err)
 		}
 		time.Sleep(time.Hour)
@@ -106,8 +106,8 @@ func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrived := func() mcpseal.Request {
-		return mcpseal.Request{Method: "tools/call", Target: "list", Arguments: []byte(`{"tenant":"a"}`)}
+	arrived := func() tripseal.Request {
+		return tripseal.Request{Method: "tools/call", Target: "list", Arguments: []byte(`{"tenant":"a"}`)}
 	}
 	first, err := issuer.Cursors().Open(t.Context(), arrived(), "")
 	if err != nil {

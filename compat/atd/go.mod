@@ -1,12 +1,12 @@
-module github.com/mcpseal/mcpseal/compat/atd
+module github.com/tripseal/tripseal/compat/atd
 
 go 1.25.0
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.6
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 )
 
 require github.com/x448/float16 v0.8.4 // indirect
 
-replace github.com/mcpseal/mcpseal => ../..
+replace github.com/tripseal/tripseal => ../..

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // logged returns an issuer of cursors and its log.
@@ -21,11 +21,11 @@ func logged(t *testing.T, session []byte) (*Issuer, *strings.Builder) {
 	return i, &log
 }
 
-func rows(user, arguments string) mcpseal.Request {
-	return mcpseal.Request{Method: "tools/call", Target: "list_rows", Arguments: []byte(arguments), Principal: mcpseal.User(user)}
+func rows(user, arguments string) tripseal.Request {
+	return tripseal.Request{Method: "tools/call", Target: "list_rows", Arguments: []byte(arguments), Principal: tripseal.User(user)}
 }
 
-func firstCursor(t *testing.T, c cursor.Issuer, request mcpseal.Request, next cursor.NextPage) (string, error) {
+func firstCursor(t *testing.T, c cursor.Issuer, request tripseal.Request, next cursor.NextPage) (string, error) {
 	t.Helper()
 	page, err := c.Open(t.Context(), request, "")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestTheLogSaysWhyACursorIsNotIssued(t *testing.T) {
 	longTool := rows("hush", `{}`)
 	longTool.Target = long
 	for name, c := range map[string]struct {
-		request mcpseal.Request
+		request tripseal.Request
 		next    cursor.NextPage
 		says    []string
 	}{

@@ -53,7 +53,7 @@ var variants = map[string]error{
 }
 
 func TestVectors(t *testing.T) {
-	dir := os.Getenv("MCPSEAL_VECTORS")
+	dir := os.Getenv("TRIPSEAL_VECTORS")
 	if dir == "" {
 		dir = filepath.Join("..", "testdata", "vectors")
 	}

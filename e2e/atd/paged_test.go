@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat/atd"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat/atd"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 type arguments struct {
@@ -32,7 +32,7 @@ func TestPagedToolsWorkWithATDCursors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "rows.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}

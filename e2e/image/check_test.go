@@ -12,19 +12,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
 )
 
-// operate runs the command mcpseal in a folder, as an operator does, and returns what it prints.
+// operate runs the command tripseal in a folder, as an operator does, and returns what it prints.
 func operate(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	name, err := mcpseal()
+	name, err := tripseal()
 	must(t, err)
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("mcpseal %q: %v\n%s", args, err, out)
+		t.Fatalf("tripseal %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -52,9 +52,9 @@ func TestTheCommandAcceptsTheSettingsOfTheManifests(t *testing.T) {
 	for name, text := range map[string]string{"keys": string(newKeys(t)), "tls.crt": cert, "tls.key": key} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	command, err := mcpseal()
+	command, err := tripseal()
 	must(t, err)
-	folders := regexp.MustCompile(`/etc/mcpseal/(keys|tls)/`)
+	folders := regexp.MustCompile(`/etc/tripseal/(keys|tls)/`)
 	addresses := regexp.MustCompile(`http://(127\.0\.0\.1|release-server):9000/`)
 	for _, name := range manifests {
 		c, err := parse(readManifest(t, name))
@@ -81,7 +81,7 @@ func TestThePageNamesWhatTheManifestsHave(t *testing.T) {
 	must(t, err)
 	text := string(page)
 	dir, id, ran := t.TempDir(), "", 0
-	for _, line := range regexp.MustCompile(`(?m)^    mcpseal (keys .*)$`).FindAllStringSubmatch(text, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^    tripseal (keys .*)$`).FindAllStringSubmatch(text, -1) {
 		out := operate(t, dir, strings.Fields(strings.Replace(line[1], " ID ", " "+id+" ", 1))...)
 		if match := regexp.MustCompile(`with key ([0-9a-f]{8})`).FindStringSubmatch(out); match != nil && id == "" {
 			id = match[1]

@@ -20,8 +20,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 func theImage(t *testing.T) *image {
@@ -42,10 +42,10 @@ func TestTheImageHasOnlyTheStaticBinary(t *testing.T) {
 	if i.layers != 1 || len(i.entries) != 1 {
 		t.Fatalf("%d layers with %d entries", i.layers, len(i.entries))
 	}
-	if e := i.entries[0]; e.Name != "mcpseal" || e.Typeflag != tar.TypeReg || e.Mode&0o7777 != 0o755 || e.Uid != 0 || e.Gid != 0 {
+	if e := i.entries[0]; e.Name != "tripseal" || e.Typeflag != tar.TypeReg || e.Mode&0o7777 != 0o755 || e.Uid != 0 || e.Gid != 0 {
 		t.Errorf("the file is %+v", e)
 	}
-	binary, err := elf.NewFile(bytes.NewReader(i.files["mcpseal"]))
+	binary, err := elf.NewFile(bytes.NewReader(i.files["tripseal"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTheImageRunsTheBinaryAsAUserWithoutRights(t *testing.T) {
 	if want := fmt.Sprintf("%d:%d", user, user); c.User != want {
 		t.Errorf("the user is %q, not %s", c.User, want)
 	}
-	if !slices.Equal(c.Entrypoint, []string{"/mcpseal"}) || !slices.Equal(c.Cmd, []string{"--help"}) {
+	if !slices.Equal(c.Entrypoint, []string{"/tripseal"}) || !slices.Equal(c.Cmd, []string{"--help"}) {
 		t.Errorf("it runs %q %q", c.Entrypoint, c.Cmd)
 	}
 	if len(c.ExposedPorts) != 0 || len(c.Volumes) != 0 || c.WorkingDir != "" && c.WorkingDir != "/" {
@@ -109,7 +109,7 @@ func (r root) write(t *testing.T, name string, text []byte) {
 
 // command returns a command that runs the entrypoint, as a container would.
 func (r root) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("/mcpseal", args...)
+	cmd := exec.Command("/tripseal", args...)
 	cmd.Dir, cmd.Env = "/", []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Chroot:     string(r),
@@ -122,7 +122,7 @@ func (r root) run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("mcpseal %q: %v\n%s", args, err, out)
+		t.Fatalf("tripseal %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -196,7 +196,7 @@ func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) 
 	}
 }
 
-// leaky serves the tools of cmd/mcpseal/release, and does not protect the state. Its address is the
+// leaky serves the tools of cmd/tripseal/release, and does not protect the state. Its address is the
 // one that the manifests have for the server behind the proxy.
 func leaky(t *testing.T) {
 	t.Helper()
@@ -265,7 +265,7 @@ func TestTheImageChecksSettingsAndKeysWithoutWriting(t *testing.T) {
 	if out := r.run(t, "--help"); !strings.Contains(out, "proxy ") {
 		t.Error(out)
 	}
-	if out := r.run(t, "keys", "new", "--print"); !strings.HasPrefix(out, "mcpseal_key1_") {
+	if out := r.run(t, "keys", "new", "--print"); !strings.HasPrefix(out, "tripseal_key1_") {
 		t.Error("keys new --print prints no key")
 	}
 	r.write(t, "keys", newKeys(t))

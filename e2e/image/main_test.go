@@ -7,7 +7,7 @@ import (
 )
 
 // imageVariable names the OCI archive of the image to test.
-const imageVariable = "MCPSEAL_IMAGE"
+const imageVariable = "TRIPSEAL_IMAGE"
 
 var temporary []string // folders to remove at the end
 

@@ -49,7 +49,7 @@ func startPod(t *testing.T, manifest string, contents map[string]map[string]stri
 	p.process = start(t, cmd)
 	p.answers(t, "http://127.0.0.1:9090"+r.proxy.LivenessProbe.HTTPGet.Path)
 	p.answers(t, "http://127.0.0.1:9090"+r.proxy.ReadinessProbe.HTTPGet.Path)
-	p.root.run(t, "proxy", "check", "/etc/mcpseal/config/proxy.yaml") // as docs/kubernetes.md says
+	p.root.run(t, "proxy", "check", "/etc/tripseal/config/proxy.yaml") // as docs/kubernetes.md says
 	return p
 }
 
@@ -108,7 +108,7 @@ func TestTheSidecarServesAndFollowsItsSecret(t *testing.T) {
 	text, err := os.ReadFile(keys)
 	must(t, err)
 	// The test takes the place of the gateway, and its requests come from loopback.
-	p := startPod(t, "proxy-sidecar.yaml", map[string]map[string]string{"mcpseal-keys": {"keys": string(text)}}, "--trust", "127.0.0.1/32", "--drain-delay", "0s")
+	p := startPod(t, "proxy-sidecar.yaml", map[string]map[string]string{"tripseal-keys": {"keys": string(text)}}, "--trust", "127.0.0.1/32", "--drain-delay", "0s")
 	if warnings := p.warnings(); len(warnings) != 1 || !strings.Contains(warnings[0], "speaks plain HTTP") {
 		t.Errorf("the log warns: %q", warnings)
 	}
@@ -131,8 +131,8 @@ func TestTheSidecarServesAndFollowsItsSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range p.pod.Volumes {
-		if v.Secret.SecretName == "mcpseal-keys" {
-			p.mount(t, "/etc/mcpseal/keys", v, map[string]string{"keys": string(text)})
+		if v.Secret.SecretName == "tripseal-keys" {
+			p.mount(t, "/etc/tripseal/keys", v, map[string]string{"keys": string(text)})
 		}
 	}
 	eventually(t, "the token of the revoked key is rejected", func() bool {
@@ -160,9 +160,9 @@ func TestTheDeploymentServesWithTLSAndKnowsUsersByTheirTokens(t *testing.T) {
 
 	cert, key = ca.issue(t, "release.example.com")
 	p := startPod(t, "proxy-deployment.yaml", map[string]map[string]string{
-		"mcpseal-keys": {"keys": string(newKeys(t))},
-		"release-tls":  {"tls.crt": cert, "tls.key": key},
-		"ca-bundle":    {"ca-certificates.crt": ca.pem},
+		"tripseal-keys": {"keys": string(newKeys(t))},
+		"release-tls":   {"tls.crt": cert, "tls.key": key},
+		"ca-bundle":     {"ca-certificates.crt": ca.pem},
 	}, "--drain-delay", "0s")
 	if warnings := p.warnings(); len(warnings) != 0 {
 		t.Errorf("the log warns: %q", warnings)

@@ -21,23 +21,23 @@ import (
 
 const user = 65532 // the user and the group of the image
 
-// mcpseal returns the path of the command mcpseal. If there is an image to test, the command
+// tripseal returns the path of the command tripseal. If there is an image to test, the command
 // is the one in the image. Otherwise the command is built here.
-var mcpseal = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "mcpseal")
+var tripseal = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tripseal")
 	if err != nil {
 		return "", err
 	}
 	temporary = append(temporary, dir)
-	name := filepath.Join(dir, "mcpseal")
+	name := filepath.Join(dir, "tripseal")
 	if archive := os.Getenv(imageVariable); archive != "" {
 		image, err := readImage(archive)
 		if err == nil {
-			err = os.WriteFile(name, image.files["mcpseal"], 0o755)
+			err = os.WriteFile(name, image.files["tripseal"], 0o755)
 		}
 		return name, err
 	}
-	out, err := exec.Command("go", "build", "-o", name, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", name, "github.com/tripseal/tripseal/cmd/tripseal").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}
@@ -47,7 +47,7 @@ var mcpseal = sync.OnceValues(func() (string, error) {
 // proxyFlags returns the flags of the command proxy.
 func proxyFlags(t *testing.T) map[string]bool {
 	t.Helper()
-	name, err := mcpseal()
+	name, err := tripseal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func selects(selector, labels map[string]string) bool {
 // This method checks the arguments and the variables of the proxy. It also checks that the
 // settings of the proxy are where the arguments say.
 func (r *review) command() {
-	r.want(r.proxy.Image == "mcpseal:0.1.0", "the image %q is not the one that docs/kubernetes.md builds", r.proxy.Image)
+	r.want(r.proxy.Image == "tripseal:0.1.0", "the image %q is not the one that docs/kubernetes.md builds", r.proxy.Image)
 	r.want(r.proxy.Command == nil, "the image has an entrypoint; a command replaces it")
 	r.want(len(r.proxy.Args) > 0 && r.proxy.Args[0] == "proxy", "the arguments do not begin with proxy")
 	config := ""
@@ -184,7 +184,7 @@ func (r *review) mounted(file string) (name string, found *volume) {
 }
 
 // The map secrets has the names of the files that docs/kubernetes.md puts into each secret.
-var secrets = map[string][]string{"mcpseal-keys": {"keys"}, "release-tls": {"tls.crt", "tls.key"}}
+var secrets = map[string][]string{"tripseal-keys": {"keys"}, "release-tls": {"tls.crt", "tls.key"}}
 
 func (r *review) files() {
 	for _, setting := range []string{"keys", "tls-cert", "tls-key"} {

@@ -169,7 +169,7 @@ func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 // needs a newer Go than the root module does, and only the users of mcp-go should need that Go.
 func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
 	root := readModFile(t, ".")
-	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "otelseal", "cmd/mcpseal"} {
+	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "otelseal", "cmd/tripseal"} {
 		if file := readModFile(t, dir); file.Go != root.Go {
 			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, root.Go)
 		}

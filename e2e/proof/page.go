@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal/probe"
+	"github.com/tripseal/tripseal/probe"
 )
 
 //go:embed page.html.tmpl

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/probe"
+	"github.com/tripseal/tripseal/probe"
 )
 
 const committed = "../../docs/proof/index.html"

@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/probe"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/probe"
 )
 
 // lifetime is how long a token lives. It is short, because the probe waits until a token
@@ -41,7 +41,7 @@ func probeBoth(ctx context.Context) (without, with *side, err error) {
 	var both sync.WaitGroup
 	both.Go(func() { errs[0] = without.probe(ctx, release.NewServer()) })
 	both.Go(func() {
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com", TTL: lifetime, Logger: slog.New(slog.DiscardHandler)})
+		boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com", TTL: lifetime, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			errs[1] = err
 			return
@@ -99,7 +99,7 @@ func (s *side) tap(next http.Handler) http.Handler {
 		heard := &listener{ResponseWriter: w}
 		next.ServeHTTP(heard, r)
 		var answer struct{ Error struct{ Message string } }
-		if json.Unmarshal(heard.body.Bytes(), &answer) != nil || answer.Error.Message != mcpseal.Wire(mcpseal.ErrRejected).Message {
+		if json.Unmarshal(heard.body.Bytes(), &answer) != nil || answer.Error.Message != tripseal.Wire(tripseal.ErrRejected).Message {
 			return
 		}
 		s.mu.Lock()

@@ -27,8 +27,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/proxy"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/proxy"
 )
 
 func main() {
@@ -97,7 +97,7 @@ type readerView struct {
 }
 
 func run(limit time.Duration, seed uint64) error {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "proxydiff", Logger: slog.New(slog.DiscardHandler)})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "proxydiff", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func run(limit time.Duration, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	ctx, alice, secret := context.Background(), mcpseal.User("alice"), "s"+rand.Text()
+	ctx, alice, secret := context.Background(), tripseal.User("alice"), "s"+rand.Text()
 	m := mutator{Rand: mathrand.New(mathrand.NewPCG(seed, 0)), words: map[string]string{"SECRET": secret}}
 	for word, exchange := range map[string][2]string{"TOKEN": {call, ask}, "CURSOR": {page, fromServer[4]}} {
 		var answer struct {

@@ -131,26 +131,26 @@ func boardMistakes(text string, m metrics) (wrong, exprs []string) {
 
 func TestTheBoardUsesWhatTheCodeExports(t *testing.T) {
 	m := exported(t)
-	text := deployed(t, "grafana/mcpseal.json")
+	text := deployed(t, "grafana/tripseal.json")
 	wrong, _ := boardMistakes(text, m)
 	for _, w := range wrong {
 		t.Error(w)
 	}
-	for name := range m { // the board shows every metric of mcpseal
+	for name := range m { // the board shows every metric of tripseal
 		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
-		if strings.HasPrefix(name, "mcpseal_") && !strings.Contains(text, base) {
+		if strings.HasPrefix(name, "tripseal_") && !strings.Contains(text, base) {
 			t.Errorf("no panel shows %s", name)
 		}
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"mcpseal_keys_opening{", "mcpseal_keys_open{", "there is no metric mcpseal_keys_open"},
+		{"tripseal_keys_opening{", "tripseal_keys_open{", "there is no metric tripseal_keys_open"},
 		{"sum by (error_type)", "sum by (reason)", "no metric here has the label reason"},
 		{`error_type!=\"\"`, `reason!=\"\"`, "has no label reason"},
 		{"{{error_type}}", "{{reason}}", "the legend names the label reason"},
-		{"{{error_type}}", "{{mcpseal_operation}}", "the legend names the label mcpseal_operation"},
+		{"{{error_type}}", "{{tripseal_operation}}", "the legend names the label tripseal_operation"},
 		{"open|open_cursor", "open|next_cursor", "is never next_cursor"},
 		{`{job=~\"$job\"}`, `{job=~\"$service\"}`, "there is no variable $service"},
-		{`mcpseal_keys_opening{job=~\"$job\"}`, `mcpseal_keys_opening`, "is not limited to the service"},
+		{`tripseal_keys_opening{job=~\"$job\"}`, `tripseal_keys_opening`, "is not limited to the service"},
 		{"${datasource}", "prometheus-1", "the data source of the variable job"},
 		{`"h": 8,`, `"w": 8,`, "the size"},
 		{`"schemaVersion": 39`, `"schemaVersion": 16`, "the version 16"},
@@ -158,7 +158,7 @@ func TestTheBoardUsesWhatTheCodeExports(t *testing.T) {
 		{`"id": 3,`, `"id": 2,`, "is used twice"},
 		{`"x": 8,`, `"x": 7,`, "there is no room"},
 		{`"x": 16,`, `"x": 17,`, "there is no room"},
-		{`label_values(mcpseal_operations_total, job)`, `label_values(mcpseal_operations, job)`, "the variable job has no values"},
+		{`label_values(tripseal_operations_total, job)`, `label_values(tripseal_operations, job)`, "the variable job has no values"},
 		{`"name": "job"`, `"name": "service"`, "are missing"},
 		{`"description": "Until`, `"about": "Until`, "the description"},
 	} {
@@ -171,8 +171,8 @@ func TestTheBoardUsesWhatTheCodeExports(t *testing.T) {
 // TestPromtoolParsesTheBoard writes the expressions of the board to a file of rules, and lets
 // promtool check them.
 func TestPromtoolParsesTheBoard(t *testing.T) {
-	promtool := tool(t, "MCPSEAL_PROMTOOL", "promtool")
-	_, exprs := boardMistakes(deployed(t, "grafana/mcpseal.json"), metrics{})
+	promtool := tool(t, "TRIPSEAL_PROMTOOL", "promtool")
+	_, exprs := boardMistakes(deployed(t, "grafana/tripseal.json"), metrics{})
 	check := func(exprs ...string) (string, error) {
 		var list []map[string]string
 		for i, expr := range exprs {

@@ -20,12 +20,12 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	seal "github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/otelseal"
-	"github.com/mcpseal/mcpseal/replay"
+	seal "github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/otelseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // The type metrics has the values of each label of each metric.
@@ -132,7 +132,7 @@ func ofProxy(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
 	newKeys(t, file)
-	cmd := mcpseal(t, "proxy", "--upstream", newUpstream(t)+"/mcp", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", file,
+	cmd := tripseal(t, "proxy", "--upstream", newUpstream(t)+"/mcp", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", file,
 		"--audience", "release.example.com", "--identity", "anonymous", "--single-use")
 	out, err := cmd.StdoutPipe()
 	must(t, err)

@@ -295,7 +295,7 @@ func reviewServer(text string, redis *manifest) *manifest {
 		m.want((namespace == "monitoring") == (rule.number("ports.0.port") == m.port("metrics")), "the NetworkPolicy opens a port to %q", namespace)
 	}
 	keys, name := m.mounted(m.container.named("env", "KEYS_FILE").text("value"))
-	m.want(keys.text("secret.secretName") == "mcpseal-keys" && name == "keys", "the keys are not where KEYS_FILE says")
+	m.want(keys.text("secret.secretName") == "tripseal-keys" && name == "keys", "the keys are not where KEYS_FILE says")
 	goal, limit := mebibytes(m.container.named("env", "GOMEMLIMIT").text("value")), mebibytes(m.container.text("resources.limits.memory"))
 	m.want(0 < goal && goal < limit, "the memory does not fit: GOMEMLIMIT %d, limit %d", goal, limit)
 	ends := 0
@@ -356,11 +356,11 @@ func TestTheManifestsOfTheServerFitTogether(t *testing.T) {
 		{"value: 200MiB", "value: 300MiB", "the memory does not fit"},
 		{"- name: KEYS_FILE", "- name: KEY_FILE", "the variable KEYS_FILE is missing"},
 		{"- name: KEYS_FILE", "- name: KEY_FILE", "nothing reads the variable KEY_FILE"},
-		{"value: /etc/mcpseal/keys/keys", "value: /etc/mcpseal/keys", "not where KEYS_FILE says"},
-		{"secretName: mcpseal-keys", "secretName: keys", "not where KEYS_FILE says"},
+		{"value: /etc/tripseal/keys/keys", "value: /etc/tripseal/keys", "not where KEYS_FILE says"},
+		{"secretName: tripseal-keys", "secretName: keys", "not where KEYS_FILE says"},
 		{"defaultMode: 0440", "defaultMode: 0444", "the mode of keys"},
-		{"mountPath: /etc/mcpseal/keys\n", "mountPath: /etc/mcpseal/keys\n              subPath: keys\n", "subPath"},
-		{"mountPath: /etc/mcpseal/keys\n              readOnly: true", "mountPath: /etc/mcpseal/keys", "read-only"},
+		{"mountPath: /etc/tripseal/keys\n", "mountPath: /etc/tripseal/keys\n              subPath: keys\n", "subPath"},
+		{"mountPath: /etc/tripseal/keys\n              readOnly: true", "mountPath: /etc/tripseal/keys", "read-only"},
 		{"terminationGracePeriodSeconds: 45", "terminationGracePeriodSeconds: 30", "the pod ends after 30"},
 		{"seconds: 10\n", "seconds: 20\n", "the server needs 20"},
 		{"key: url", "key: uri", "the URL of Redis is not in the secret"},

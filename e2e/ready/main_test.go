@@ -53,18 +53,18 @@ func deployed(t *testing.T, name string) string {
 	return string(text)
 }
 
-// build builds the command mcpseal, once.
+// build builds the command tripseal, once.
 var build = sync.OnceValues(func() (string, error) {
-	name := filepath.Join(temporary, "mcpseal")
-	out, err := exec.Command("go", "build", "-o", name, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput()
+	name := filepath.Join(temporary, "tripseal")
+	out, err := exec.Command("go", "build", "-o", name, "github.com/tripseal/tripseal/cmd/tripseal").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}
 	return name, err
 })
 
-// mcpseal returns the command with these arguments.
-func mcpseal(t *testing.T, args ...string) *exec.Cmd {
+// tripseal returns the command with these arguments.
+func tripseal(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	name, err := build()
 	must(t, err)
@@ -74,7 +74,7 @@ func mcpseal(t *testing.T, args ...string) *exec.Cmd {
 // newKeys writes a new file of keys.
 func newKeys(t *testing.T, name string) {
 	t.Helper()
-	if out, err := mcpseal(t, "keys", "new", name).CombinedOutput(); err != nil {
+	if out, err := tripseal(t, "keys", "new", name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

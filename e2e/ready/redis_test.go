@@ -15,9 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	seal "github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	seal "github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // The type warnings is a log handler that keeps the messages of warnings and errors.
@@ -46,7 +46,7 @@ func (w *warnings) list() []string {
 // redisProcess is a Redis with the settings of a manifest.
 type redisProcess struct {
 	server, file string
-	url          string // with the password of the user mcpseal
+	url          string // with the password of the user tripseal
 	port         string
 	cmd          *exec.Cmd
 }
@@ -128,8 +128,8 @@ func (r *redisProcess) open(t *testing.T) (store *redisreplay.Store, log *warnin
 // redisServers returns the servers to test with: a Redis, and a Valkey if there is one.
 func redisServers(t *testing.T) []string {
 	t.Helper()
-	all := []string{tool(t, "MCPSEAL_REDIS_SERVER", "redis-server")}
-	if valkey := os.Getenv("MCPSEAL_VALKEY_SERVER"); valkey != "" {
+	all := []string{tool(t, "TRIPSEAL_REDIS_SERVER", "redis-server")}
+	if valkey := os.Getenv("TRIPSEAL_VALKEY_SERVER"); valkey != "" {
 		all = append(all, valkey)
 	}
 	return all
@@ -244,7 +244,7 @@ func TestTheProxyAcceptsTheRedisOfTheManifest(t *testing.T) {
 		r := startRedis(t, redisServers(t)[0], strings.Replace(text, change, "", 1))
 		file := filepath.Join(t.TempDir(), "proxy.yaml")
 		must(t, os.WriteFile(file, []byte("single-use: true\nredis-env: REDIS_URL\nephemeral: true\naudience: try\nidentity: anonymous\nlisten: 127.0.0.1:0\nupstream: "+upstream+"/mcp\n"), 0o600))
-		cmd := mcpseal(t, "proxy", "check", file)
+		cmd := tripseal(t, "proxy", "check", file)
 		cmd.Env = append(os.Environ(), "REDIS_URL="+r.url)
 		if out, err := cmd.CombinedOutput(); (err == nil) != want || !want && !strings.Contains(string(out), "its user lacks the right +ping") {
 			t.Errorf("without %q: %v\n%s", change, err, out)

@@ -192,23 +192,23 @@ func TestTheRulesUseWhatTheCodeExports(t *testing.T) {
 	}
 	// Make one mistake at a time, to show that every comparison can fail.
 	for _, c := range []struct{ old, new, want string }{
-		{"mcpseal_store_held / ", "mcpseal_store_hold / ", "there is no metric mcpseal_store_hold"},
-		{"mcpseal_operations_total{error_type!=", "mcpseal_operations_total{reason!=", "mcpseal_operations_total has no label reason"},
+		{"tripseal_store_held / ", "tripseal_store_hold / ", "there is no metric tripseal_store_hold"},
+		{"tripseal_operations_total{error_type!=", "tripseal_operations_total{reason!=", "tripseal_operations_total has no label reason"},
 		{"by (job, error_type)", "by (job, reason)", "no metric here has the label reason"},
 		{`"open|open_cursor"`, `"open|next_cursor"`, "is never next_cursor"},
-		{"job:mcpseal_store_held:ratio", "job:mcpseal_store_full:ratio", "there is no metric job:mcpseal_store_held:ratio"},
+		{"job:tripseal_store_held:ratio", "job:tripseal_store_full:ratio", "there is no metric job:tripseal_store_held:ratio"},
 	} {
 		notice(t, c.new, all(replaced(t, recording, c.old, c.new), alerts, string(telemetry)), c.want)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"mcpseal_keys_unusable >", "mcpseal_keys_unsable >", "there is no metric mcpseal_keys_unsable"},
-		{"mcpseal_keys_unusable >", "0 >", "no alert looks at mcpseal.keys.unusable"},
-		{"mcpseal_keys_late_total", "mcpseal_keys_revoked_total", "no alert looks at mcpseal.keys.late"},
+		{"tripseal_keys_unusable >", "tripseal_keys_unsable >", "there is no metric tripseal_keys_unsable"},
+		{"tripseal_keys_unusable >", "0 >", "no alert looks at tripseal.keys.unusable"},
+		{"tripseal_keys_late_total", "tripseal_keys_revoked_total", "no alert looks at tripseal.keys.late"},
 		{`error_type="store_failed"`, `error_type="storage_failed"`, "is never storage_failed"},
 		{`error_type="unknown_key"`, `error_type="user"`, "no alert looks for unknown_key"},
 		{`codec_failed|principal_failed`, `codec_failed`, "no alert looks for principal_failed"},
 		{`full|timeout|error`, `full|error`, "no alert looks for timeout"},
-		{`mcpseal_store_result=~`, `store_result=~`, "has no label store_result"},
+		{`tripseal_store_result=~`, `store_result=~`, "has no label store_result"},
 		{"on (job, instance)", "on (job, pod)", "no metric here has the label pod"},
 		{"severity: critical", "severity: page", "the severity"},
 		{"$labels.error_type", "$labels.reason", "names the label reason"},
@@ -269,12 +269,12 @@ func TestEveryAlertIsTested(t *testing.T) {
 	for _, w := range untested(text) {
 		t.Error(w)
 	}
-	notice(t, "without a test", untested(strings.ReplaceAll(text, "McpsealKeyLate", "McpsealKey")), "McpsealKeyLate: fires false")
-	notice(t, "without a test", untested(strings.ReplaceAll(text, "job_operation:mcpseal", "x")), "neither tested nor used")
+	notice(t, "without a test", untested(strings.ReplaceAll(text, "TripsealKeyLate", "TripsealKey")), "TripsealKeyLate: fires false")
+	notice(t, "without a test", untested(strings.ReplaceAll(text, "job_operation:tripseal", "x")), "neither tested nor used")
 }
 
 func TestPromtoolAcceptsAndTestsTheRules(t *testing.T) {
-	promtool := tool(t, "MCPSEAL_PROMTOOL", "promtool")
+	promtool := tool(t, "TRIPSEAL_PROMTOOL", "promtool")
 	folder := filepath.Join("..", "..", "deploy", "prometheus")
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)

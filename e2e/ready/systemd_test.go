@@ -41,7 +41,7 @@ var hardening = map[string]string{
 // proxyFlags returns the flags of the command proxy.
 func proxyFlags(t *testing.T) map[string]bool {
 	t.Helper()
-	help, err := mcpseal(t, "proxy", "--help").Output()
+	help, err := tripseal(t, "proxy", "--help").Output()
 	must(t, err)
 	_, list, _ := strings.Cut(string(help), "\nFlags:\n")
 	flags := make(map[string]bool)
@@ -74,10 +74,10 @@ func unitMistakes(text, settings string, flags map[string]bool) (wrong []string)
 	for name := range given {
 		want(flags[name], "there is no setting %s", name)
 	}
-	const file = "/etc/mcpseal/mcpseal-proxy.yaml"
+	const file = "/etc/tripseal/tripseal-proxy.yaml"
 	for name, args := range map[string][]string{"ExecStartPre": {"proxy", "check", file}, "ExecStart": {"proxy", "--config", file}} {
 		command := strings.Fields(one(name))
-		want(len(command) > 0 && command[0] == "/usr/local/bin/mcpseal" && slices.Equal(command[1:], args), "%s is not mcpseal %s", name, args)
+		want(len(command) > 0 && command[0] == "/usr/local/bin/tripseal" && slices.Equal(command[1:], args), "%s is not tripseal %s", name, args)
 		for _, arg := range command {
 			flag, isFlag := strings.CutPrefix(arg, "--")
 			want(!isFlag || flags[flag], "there is no flag %s", arg)
@@ -90,7 +90,7 @@ func unitMistakes(text, settings string, flags map[string]bool) (wrong []string)
 	user, group := one("User"), one("Group")
 	want(user != "" && user == group && strings.Contains(text, " "+user+"\n#   install -d -o root -g "+group+" -m 0750 "), "the user is not the one that the comment makes")
 	keys, _ := given["keys"].(string)
-	want(strings.Contains(text, "mcpseal keys new "+keys+"\n") && strings.Contains(text, "chown root:"+group+" "+keys+" && chmod 0640 "+keys+"\n"), "the keys are not where the comment makes them")
+	want(strings.Contains(text, "tripseal keys new "+keys+"\n") && strings.Contains(text, "chown root:"+group+" "+keys+" && chmod 0640 "+keys+"\n"), "the keys are not where the comment makes them")
 	want(strings.Contains(text, " "+filepath.ToSlash(filepath.Dir(keys))+"\n#   install"), "the folder of the keys is not the one that the comment makes")
 	want(service["LoadCredential"] == nil, "LoadCredential copies the keys only once")
 
@@ -112,22 +112,22 @@ func unitMistakes(text, settings string, flags map[string]bool) (wrong []string)
 
 func TestTheUnitFitsTheCommand(t *testing.T) {
 	flags := proxyFlags(t)
-	text, settings := deployed(t, "systemd/mcpseal-proxy.service"), deployed(t, "systemd/mcpseal-proxy.yaml")
+	text, settings := deployed(t, "systemd/tripseal-proxy.service"), deployed(t, "systemd/tripseal-proxy.yaml")
 	for _, w := range unitMistakes(text, settings, flags) {
 		t.Error(w)
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{"proxy check /etc", "proxy try /etc", "ExecStartPre is not"},
 		{"proxy --config /etc", "proxy --settings /etc", "there is no flag --settings"},
-		{"proxy --config /etc/mcpseal/", "proxy --config /etc/", "ExecStart is not"},
+		{"proxy --config /etc/tripseal/", "proxy --config /etc/", "ExecStart is not"},
 		{"NoNewPrivileges=yes\n", "", "NoNewPrivileges is not"},
 		{"ProtectSystem=strict", "ProtectSystem=full", "ProtectSystem is not"},
 		{"CapabilityBoundingSet=\n", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\n", "CapabilityBoundingSet is not"},
 		{"SystemCallFilter=@system-service", "SystemCallFilter=@basic-io", "SystemCallFilter is not"},
-		{"User=mcpseal", "User=nobody", "the user is not"},
-		{"keys new /etc/mcpseal/keys/keys", "keys new /etc/keys", "the keys are not where"},
-		{"/etc/mcpseal /etc/mcpseal/keys\n", "/etc/mcpseal /etc/mcpseal/key\n", "the folder of the keys"},
-		{"Type=exec", "Type=exec\nLoadCredential=keys:/etc/mcpseal/keys/keys", "LoadCredential copies"},
+		{"User=tripseal", "User=nobody", "the user is not"},
+		{"keys new /etc/tripseal/keys/keys", "keys new /etc/keys", "the keys are not where"},
+		{"/etc/tripseal /etc/tripseal/keys\n", "/etc/tripseal /etc/tripseal/key\n", "the folder of the keys"},
+		{"Type=exec", "Type=exec\nLoadCredential=keys:/etc/tripseal/keys/keys", "LoadCredential copies"},
 		{"TimeoutStopSec=60s", "TimeoutStopSec=30s", "too short"},
 		{"TimeoutStopSec=60s", "", "TimeoutStopSec is missing"},
 		{"GOMEMLIMIT=900MiB", "GOMEMLIMIT=1100MiB", "the memory does not fit"},
@@ -138,7 +138,7 @@ func TestTheUnitFitsTheCommand(t *testing.T) {
 		{"log-format:", "log_format:", "there is no setting log_format"},
 		{"drain: 30s", "drain: 300s", "too short"},
 		{"drain-delay: 5s\n", "", "drain-delay is missing"},
-		{"keys: /etc/mcpseal/keys/keys", "keys: /etc/mcpseal/keys", "the keys are not where"},
+		{"keys: /etc/tripseal/keys/keys", "keys: /etc/tripseal/keys", "the keys are not where"},
 		{"listen: 127.0.0.1:8080", "listen: 0.0.0.0:8080", "can name the user"},
 		{"admin: 127.0.0.1:9090", "admin: :9090", "others reach the address of admin"},
 		{"trust:", "\ttrust:", "not YAML"},
@@ -148,14 +148,14 @@ func TestTheUnitFitsTheCommand(t *testing.T) {
 }
 
 func TestTheCommandAcceptsTheSettingsOfTheUnit(t *testing.T) {
-	dir, settings := t.TempDir(), deployed(t, "systemd/mcpseal-proxy.yaml")
+	dir, settings := t.TempDir(), deployed(t, "systemd/tripseal-proxy.yaml")
 	newKeys(t, filepath.Join(dir, "keys"))
-	settings = replaced(t, settings, "/etc/mcpseal/keys/", filepath.ToSlash(dir)+"/")
+	settings = replaced(t, settings, "/etc/tripseal/keys/", filepath.ToSlash(dir)+"/")
 	settings = replaced(t, settings, "http://127.0.0.1:9000", newUpstream(t))
 	for change, want := range map[string]bool{"": true, "drain-time: 5s\n": false, "audience: again\n": false, "keys: /none\n": false} {
 		file := filepath.Join(dir, "proxy.yaml")
 		must(t, os.WriteFile(file, []byte(settings+change), 0o600))
-		out, err := mcpseal(t, "proxy", "check", file).CombinedOutput()
+		out, err := tripseal(t, "proxy", "check", file).CombinedOutput()
 		if good := err == nil && strings.Contains(string(out), "ok   upstream"); good != want {
 			t.Errorf("with %q: %v\n%s", change, err, out)
 		}
@@ -164,12 +164,12 @@ func TestTheCommandAcceptsTheSettingsOfTheUnit(t *testing.T) {
 
 // TestSystemdAcceptsTheUnit needs systemd-analyze, which works without a running systemd.
 func TestSystemdAcceptsTheUnit(t *testing.T) {
-	analyze := tool(t, "MCPSEAL_SYSTEMD_ANALYZE", "systemd-analyze")
+	analyze := tool(t, "TRIPSEAL_SYSTEMD_ANALYZE", "systemd-analyze")
 	command, err := build()
 	must(t, err)
-	text := strings.ReplaceAll(deployed(t, "systemd/mcpseal-proxy.service"), "/usr/local/bin/mcpseal", command)
+	text := strings.ReplaceAll(deployed(t, "systemd/tripseal-proxy.service"), "/usr/local/bin/tripseal", command)
 	run := func(text string, args ...string) (string, error) {
-		file := filepath.Join(t.TempDir(), "mcpseal-proxy.service")
+		file := filepath.Join(t.TempDir(), "tripseal-proxy.service")
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 		out, err := exec.CommandContext(t.Context(), analyze, append(args, file)...).CombinedOutput()
 		return string(out), err

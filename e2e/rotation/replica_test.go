@@ -19,10 +19,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // The times are short, so that two rotations fit into a test.
@@ -31,7 +31,7 @@ const (
 	skew     = 500 * time.Millisecond
 	audience = "release.example.com"
 
-	keysVariable = "MCPSEAL_TEST_REPLICA" // names the file of keys; set only in the process of a replica
+	keysVariable = "TRIPSEAL_TEST_REPLICA" // names the file of keys; set only in the process of a replica
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// replica serves the tools of cmd/mcpseal/release until its standard input ends.
+// replica serves the tools of cmd/tripseal/release until its standard input ends.
 func replica(path string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	source, err := keys.OpenFile(path, &keys.Options{LongestTTL: ttl, Skew: skew, Every: 100 * time.Millisecond, Logger: logger})
@@ -56,7 +56,7 @@ func replica(path string) error {
 		return err
 	}
 	defer source.Close()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: audience, TTL: ttl, Logger: logger})
+	boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: audience, TTL: ttl, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package rotation_test rotates the keys of a fleet under load. Each replica is a process of its
-// own, the client is that of the official SDK, and the command mcpseal changes the keys.
+// own, the client is that of the official SDK, and the command tripseal changes the keys.
 package rotation_test
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
-const flowsVariable = "MCPSEAL_FLOWS"
+const flowsVariable = "TRIPSEAL_FLOWS"
 
-// flows returns how many flows must be completed. The variable MCPSEAL_FLOWS can ask for another
+// flows returns how many flows must be completed. The variable TRIPSEAL_FLOWS can ask for another
 // number: CI asks for many.
 func flows(t *testing.T) int64 {
 	text := os.Getenv(flowsVariable)
@@ -43,18 +43,18 @@ func TestRotationUnderLoad(t *testing.T) {
 		t.Skip("takes as long as two rotations")
 	}
 	dir := t.TempDir()
-	command := filepath.Join(dir, "mcpseal")
+	command := filepath.Join(dir, "tripseal")
 	path := filepath.Join(dir, "keys")
-	if out, err := exec.Command("go", "build", "-o", command, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", command, "github.com/tripseal/tripseal/cmd/tripseal").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	mcpsealKeys := func(args ...string) {
+	tripsealKeys := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command(command, append([]string{"keys"}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("mcpseal keys %v: %v\n%s", args, err, out)
+			t.Fatalf("tripseal keys %v: %v\n%s", args, err, out)
 		}
 	}
-	mcpsealKeys("new", path)
+	tripsealKeys("new", path)
 
 	var hosts []string
 	var stops []func() string
@@ -98,7 +98,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		old := sealing(t, path)
-		mcpsealKeys("rotate", path, "--in", "2s", "--ttl", ttl.String(), "--skew", skew.String())
+		tripsealKeys("rotate", path, "--in", "2s", "--ttl", ttl.String(), "--skew", skew.String())
 		end := reread(t, path, old).OpensUntil
 		if end.IsZero() {
 			t.Fatal("the old key has no end")
@@ -156,18 +156,18 @@ func steal(t *testing.T, k *keyfile.Key) string {
 	ctx := context.Background()
 	key, err := k.Open(ctx, nil)
 	must(t, err)
-	ring, err := mcpseal.NewRing(key)
+	ring, err := tripseal.NewRing(key)
 	must(t, err)
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: audience, TTL: time.Hour})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: audience, TTL: time.Hour})
 	must(t, err)
 	text, err := json.Marshal(arguments)
 	must(t, err)
 	alice, err := gosdk.TokenUser(&auth.TokenInfo{UserID: "alice"})
 	must(t, err)
-	round, err := boundary.Open(ctx, mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: text, Principal: mcpseal.User(alice)}, "")
+	round, err := boundary.Open(ctx, tripseal.Request{Method: "tools/call", Target: "deploy", Arguments: text, Principal: tripseal.User(alice)}, "")
 	must(t, err)
 	state := "step=2&traffic=10"
-	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "region", Kind: mcpseal.KindForm})
+	token, err := boundary.Seal(ctx, &round, &state, tripseal.Question{Key: "region", Kind: tripseal.KindForm})
 	must(t, err)
 	return token
 }

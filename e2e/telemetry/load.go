@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // fleet is two replicas behind a load balancer.

@@ -55,7 +55,7 @@ func show(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// printSpans prints the spans that have events of mcpseal.
+// printSpans prints the spans that have events of tripseal.
 func printSpans(w io.Writer, spans []span) {
 	for _, s := range spans {
 		if len(s.Events) == 0 {
@@ -78,10 +78,10 @@ func printSpans(w io.Writer, spans []span) {
 	}
 }
 
-// printMetrics prints the series of mcpseal. Of a histogram it prints only the count.
+// printMetrics prints the series of tripseal. Of a histogram it prints only the count.
 func printMetrics(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "mcpseal_") && !strings.Contains(line, "_bucket{") && !strings.Contains(line, "_sum{") {
+		if strings.HasPrefix(line, "tripseal_") && !strings.Contains(line, "_bucket{") && !strings.Contains(line, "_sum{") {
 			fmt.Fprint(w, line)
 		}
 	}

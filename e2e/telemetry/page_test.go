@@ -117,7 +117,7 @@ func readPage(t *testing.T) page {
 		}
 	}
 	for _, row := range rows(t, p.text, "| attribute | values | how many |") {
-		if name := quoted(row[0])[0]; !strings.Contains(row[1], "reasons") && strings.TrimSpace(row[2]) != "see below" && name != "mcpseal.token.format" {
+		if name := quoted(row[0])[0]; !strings.Contains(row[1], "reasons") && strings.TrimSpace(row[2]) != "see below" && name != "tripseal.token.format" {
 			p.values[name] = quoted(row[1])
 			if n := number(row[2]); n != len(p.values[name]) {
 				t.Errorf("the page says that %s has %d values, and lists %q", name, n, p.values[name])

@@ -26,11 +26,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/otelseal"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/otelseal"
 )
 
 const audience = "release.example.com"
@@ -47,7 +47,7 @@ type replica struct {
 }
 
 // startReplica starts a replica. All replicas share the file of keys and the store.
-func startReplica(name, keysFile string, store mcpseal.ReplayStore) (_ *replica, err error) {
+func startReplica(name, keysFile string, store tripseal.ReplayStore) (_ *replica, err error) {
 	r := &replica{reader: sdkmetric.NewManualReader()}
 	defer func() {
 		if err != nil {
@@ -77,7 +77,7 @@ func startReplica(name, keysFile string, store mcpseal.ReplayStore) (_ *replica,
 		return nil, err
 	}
 	r.stops = append(r.stops, func() { source.Close() })
-	boundary, err := mcpseal.New(mcpseal.Config{
+	boundary, err := tripseal.New(tripseal.Config{
 		Keys: source, Audience: audience, Replay: r.observer.Store(store), Observer: r.observer.Observe,
 	})
 	if err != nil {
@@ -236,12 +236,12 @@ func (b *buffer) copy() []byte {
 func writeKeys(path string) error {
 	now := time.Now().UTC()
 	tomorrow := now.Add(24 * time.Hour)
-	text := "mcpseal-keys 1\n"
+	text := "tripseal-keys 1\n"
 	for _, k := range []struct {
 		from  time.Time
 		until string
 	}{{now.Add(-time.Hour), tomorrow.Add(2 * time.Hour).Format(time.RFC3339)}, {tomorrow, "never"}} {
-		key, from := mcpseal.GenerateKey(), k.from.Format(time.RFC3339)
+		key, from := tripseal.GenerateKey(), k.from.Format(time.RFC3339)
 		text += fmt.Sprintf("key %s made=%s seals-from=%s opens-until=%s secret=%s\n", key.ID(), from, from, k.until, key.Reveal())
 	}
 	return os.WriteFile(path, []byte(text+"end\n"), 0o600)

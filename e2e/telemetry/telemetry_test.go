@@ -15,10 +15,10 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestTheRoundsOfAFlowAreTracesJoinedByItsID(t *testing.T) {
 	flows := make(map[string][]string) // what happened, by flow
 	traces, replicas := make(map[string]bool), make(map[string]map[string]bool)
 	for _, s := range spans {
-		flow := s.attribute(s.Attributes, "mcpseal.flow.id")
+		flow := s.attribute(s.Attributes, "tripseal.flow.id")
 		if len(s.Events) == 0 {
 			continue
 		}
@@ -63,17 +63,17 @@ func TestTheRoundsOfAFlowAreTracesJoinedByItsID(t *testing.T) {
 		}
 		replicas[flow][s.attribute(s.Resource, "service.instance.id")] = true
 		for _, e := range s.Events {
-			if s.attribute(e.Attributes, "mcpseal.flow.id") != flow {
+			if s.attribute(e.Attributes, "tripseal.flow.id") != flow {
 				t.Errorf("an event belongs to another flow than its span: %+v", s)
 			}
-			flows[flow] = append(flows[flow], e.Name+s.attribute(e.Attributes, "mcpseal.flow.round"))
+			flows[flow] = append(flows[flow], e.Name+s.attribute(e.Attributes, "tripseal.flow.round"))
 		}
 	}
 	if len(flows) != 2 || len(traces) != 6 {
 		t.Errorf("%d flows in %d traces", len(flows), len(traces))
 	}
 	for flow, happened := range flows {
-		if want := []string{"mcpseal.seal1", "mcpseal.open1", "mcpseal.seal2", "mcpseal.open2"}; !slices.Equal(happened, want) || len(replicas[flow]) != 2 {
+		if want := []string{"tripseal.seal1", "tripseal.open1", "tripseal.seal2", "tripseal.open2"}; !slices.Equal(happened, want) || len(replicas[flow]) != 2 {
 			t.Errorf("flow %s: %v on %v", flow, happened, replicas[flow])
 		}
 	}
@@ -89,10 +89,10 @@ func TestEveryCallOfAMixedLoadIsCountedOnce(t *testing.T) {
 		text, err := r.scrape(t.Context())
 		must(t, err)
 		for _, s := range series(t, text) {
-			if s.name == "mcpseal_operations_total" {
-				got[strings.TrimSpace(s.labels["mcpseal_operation"]+" "+s.labels["error_type"])] += s.value
+			if s.name == "tripseal_operations_total" {
+				got[strings.TrimSpace(s.labels["tripseal_operation"]+" "+s.labels["error_type"])] += s.value
 			}
-			if s.name == "mcpseal_answers_dropped_total" {
+			if s.name == "tripseal_answers_dropped_total" {
 				got["drop"] += s.value
 			}
 		}
@@ -148,11 +148,11 @@ var (
 	label = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)",?`)
 )
 
-// series returns the lines with metrics of mcpseal.
+// series returns the lines with metrics of tripseal.
 func series(t *testing.T, text string) (all []one) {
 	t.Helper()
 	for row := range strings.Lines(text) {
-		if !strings.HasPrefix(row, "mcpseal_") {
+		if !strings.HasPrefix(row, "tripseal_") {
 			continue
 		}
 		parts := line.FindStringSubmatch(strings.TrimSuffix(row, "\n"))
@@ -233,14 +233,14 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 	r := newReplica(t)
 	store, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: audience, Replay: r.observer.Store(store), Observer: r.observer.Observe,
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: audience, Replay: r.observer.Store(store), Observer: r.observer.Observe,
 	})
 	must(t, err)
 	const inputs = 10_000
 	methods := []string{"tools/call", "prompts/get", "resources/read", "tools/list"}
 	for range inputs {
-		request := mcpseal.Request{Method: oneOf(methods...), Target: randomText(), Arguments: []byte(`{}`), Principal: mcpseal.User(randomText())}
+		request := tripseal.Request{Method: oneOf(methods...), Target: randomText(), Arguments: []byte(`{}`), Principal: tripseal.User(randomText())}
 		round, err := boundary.Open(t.Context(), request, "")
 		must(t, err)
 		state := randomText()
@@ -249,14 +249,14 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 			continue // a call of this method cannot ask questions
 		}
 		boundary.Open(t.Context(), request, oneOf(token, token, forge(token)))
-		request.Principal = mcpseal.User(randomText())
+		request.Principal = tripseal.User(randomText())
 		boundary.Open(t.Context(), request, token)
 	}
 	reasons := []string{"", "", "expired", "user", "forged", "replayed", "store_failed", "codec_failed"}
 	for range inputs {
-		r.observer.Observe(t.Context(), mcpseal.Event{
-			Op:     mcpseal.Op(oneOf("seal", "open", "issue_cursor", "open_cursor", "drop")),
-			Reason: mcpseal.Reason(oneOf(reasons...)), Method: oneOf(methods...), Target: oneOf("deploy", "file:", randomText()+":"),
+		r.observer.Observe(t.Context(), tripseal.Event{
+			Op:     tripseal.Op(oneOf("seal", "open", "issue_cursor", "open_cursor", "drop")),
+			Reason: tripseal.Reason(oneOf(reasons...)), Method: oneOf(methods...), Target: oneOf("deploy", "file:", randomText()+":"),
 			Format: oneOf("ms1.", "mc1."), KeyID: randomText(), Flow: randomText(), Round: rand.IntN(1000), Dropped: 1,
 		})
 	}
@@ -268,7 +268,7 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 			t.Errorf("%s has %d series; the page says at most %d", name, n, documented.series)
 		}
 	}
-	if n := len(found["mcpseal.operations"].series); n < 600 {
+	if n := len(found["tripseal.operations"].series); n < 600 {
 		t.Errorf("only %d series: this proves nothing", n)
 	}
 	text, err := r.scrape(t.Context())
@@ -281,7 +281,7 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 		t.Error("the SDK merged series: its limit was reached before ours")
 	}
 	t.Logf("%d random calls and %d random events: %d series of operations, %d lines in Prometheus",
-		inputs, inputs, len(found["mcpseal.operations"].series), len(all))
+		inputs, inputs, len(found["tripseal.operations"].series), len(all))
 }
 
 // TestTheBoundIsExact causes every series that there can be. There must be exactly as many as
@@ -289,18 +289,18 @@ func TestRandomInputCreatesNoMoreSeriesThanThePageSays(t *testing.T) {
 func TestTheBoundIsExact(t *testing.T) {
 	r := newReplica(t)
 	ctx := t.Context()
-	operations := []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, cursor.OpIssue, cursor.OpOpen, "shred", mcpseal.OpDrop}
+	operations := []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, cursor.OpIssue, cursor.OpOpen, "shred", tripseal.OpDrop}
 	methods := []string{"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping"}
 	reasons := append(allReasons(t), "", "bored")
 	for i := range 700 { // the first 600 get a series with the name of the target
-		r.observer.Observe(ctx, mcpseal.Event{Op: mcpseal.OpSeal, Method: methods[0], Target: fmt.Sprint("tool", i), Format: fmt.Sprintf("f%d.", i)})
+		r.observer.Observe(ctx, tripseal.Event{Op: tripseal.OpSeal, Method: methods[0], Target: fmt.Sprint("tool", i), Format: fmt.Sprintf("f%d.", i)})
 	}
 	for _, op := range operations {
 		for _, method := range methods {
 			for _, reason := range reasons {
 				for _, target := range []string{"", "unknown", "deploy", "file:"} {
 					for _, format := range []string{"f1.", "f2.", "f3.", "f4.", "f5.", "f6.", "f7.", "f8.", "f0."} {
-						r.observer.Observe(ctx, mcpseal.Event{Op: op, Method: method, Reason: reason, Target: target, Format: format, Dropped: 1})
+						r.observer.Observe(ctx, tripseal.Event{Op: op, Method: method, Reason: reason, Target: target, Format: format, Dropped: 1})
 					}
 				}
 			}
@@ -308,7 +308,7 @@ func TestTheBoundIsExact(t *testing.T) {
 	}
 	for _, err := range []error{nil, replay.ErrFull, context.Canceled, context.DeadlineExceeded, os.ErrNotExist} {
 		for _, first := range []bool{false, true} {
-			r.observer.Store(storeFunc(func() (bool, error) { return first, err })).Spend(ctx, mcpseal.Use{})
+			r.observer.Store(storeFunc(func() (bool, error) { return first, err })).Spend(ctx, tripseal.Use{})
 		}
 	}
 	page, found := readPage(t), collect(t, r)
@@ -329,7 +329,7 @@ func TestTheBoundIsExact(t *testing.T) {
 
 type storeFunc func() (bool, error)
 
-func (f storeFunc) Spend(context.Context, mcpseal.Use) (bool, error) { return f() }
+func (f storeFunc) Spend(context.Context, tripseal.Use) (bool, error) { return f() }
 
 // TestAStoreObservedWithTheSDKIsStillAStore checks that a store still works when it is measured
 // with the SDK, and that the store is still non-blocking.
@@ -337,7 +337,7 @@ func TestAStoreObservedWithTheSDKIsStillAStore(t *testing.T) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)
 	observed := newReplica(t).observer.Store(store)
-	if s, ok := observed.(mcpseal.NonBlockingStore); !ok || s.NonBlocking() != observed {
+	if s, ok := observed.(tripseal.NonBlockingStore); !ok || s.NonBlocking() != observed {
 		t.Error("it can block")
 	}
 	sealtest.TestReplayStore(t, observed)
@@ -352,15 +352,15 @@ func exportAll(t *testing.T) *replica {
 	r := f.replicas[0]
 	ctx, span := r.tracer.Start(t.Context(), "synthetic")
 	defer span.End()
-	for _, op := range []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, mcpseal.OpDrop} {
-		for _, reason := range []mcpseal.Reason{"", mcpseal.ReasonExpired} {
-			if op == mcpseal.OpDrop && reason != "" {
+	for _, op := range []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, tripseal.OpDrop} {
+		for _, reason := range []tripseal.Reason{"", tripseal.ReasonExpired} {
+			if op == tripseal.OpDrop && reason != "" {
 				continue
 			}
-			e := mcpseal.Event{Op: op, Reason: reason, Flow: strings.Repeat("ab", 16), Round: 1}
-			if op != mcpseal.OpDrop {
+			e := tripseal.Event{Op: op, Reason: reason, Flow: strings.Repeat("ab", 16), Round: 1}
+			if op != tripseal.OpDrop {
 				e.KeyID, e.Format, e.TokenBytes = "3f2a91c0", "ms1.", 200
-				if op == mcpseal.OpSeal || reason == "" {
+				if op == tripseal.OpSeal || reason == "" {
 					e.StateBytes = 20
 				}
 			} else {
@@ -372,9 +372,9 @@ func exportAll(t *testing.T) *replica {
 			}
 		}
 	}
-	for _, op := range []mcpseal.Op{cursor.OpIssue, cursor.OpOpen} {
-		for _, reason := range []mcpseal.Reason{"", mcpseal.ReasonExpired} {
-			r.observer.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "tools/call", Target: "orders", KeyID: "3f2a91c0", Format: "mc1.", TokenBytes: 200})
+	for _, op := range []tripseal.Op{cursor.OpIssue, cursor.OpOpen} {
+		for _, reason := range []tripseal.Reason{"", tripseal.ReasonExpired} {
+			r.observer.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "tools/call", Target: "orders", KeyID: "3f2a91c0", Format: "mc1.", TokenBytes: 200})
 		}
 	}
 	return r
@@ -440,7 +440,7 @@ func TestThePageListsEveryEventThatIsExported(t *testing.T) {
 	types := make(map[string]string)
 	for _, s := range spans {
 		for _, a := range s.Attributes {
-			if a.Key != "mcpseal.flow.id" {
+			if a.Key != "tripseal.flow.id" {
 				t.Errorf("a span has %s", a.Key)
 			}
 		}
@@ -502,10 +502,10 @@ func TestEveryReasonIsALabel(t *testing.T) {
 	reasons := allReasons(t)
 	r := newReplica(t)
 	for _, reason := range reasons {
-		r.observer.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Reason: reason})
+		r.observer.Observe(t.Context(), tripseal.Event{Op: tripseal.OpOpen, Method: "tools/call", Reason: reason})
 	}
 	found := make(map[string]bool)
-	for _, attrs := range collect(t, r)["mcpseal.operations"].series {
+	for _, attrs := range collect(t, r)["tripseal.operations"].series {
 		found[attrs["error.type"]] = true
 	}
 	if len(found) != len(reasons) || found["_OTHER"] {
@@ -517,12 +517,12 @@ func TestEveryReasonIsALabel(t *testing.T) {
 }
 
 // allReasons returns the reasons in the source of the root module.
-func allReasons(t *testing.T) (all []mcpseal.Reason) {
+func allReasons(t *testing.T) (all []tripseal.Reason) {
 	t.Helper()
 	source, err := os.ReadFile("../../errors.go")
 	must(t, err)
 	for _, match := range regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
-		all = append(all, mcpseal.Reason(match[1]))
+		all = append(all, tripseal.Reason(match[1]))
 	}
 	if len(all) < 20 {
 		t.Fatalf("%d reasons found", len(all))
@@ -534,9 +534,9 @@ func allReasons(t *testing.T) (all []mcpseal.Reason) {
 func TestAnEventCostsAtMostTwoAllocations(t *testing.T) {
 	r := newReplica(t)
 	ctx := context.Background()
-	for _, e := range []mcpseal.Event{
-		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40, Duration: 1000},
-		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged, Duration: 1000},
+	for _, e := range []tripseal.Event{
+		{Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40, Duration: 1000},
+		{Op: tripseal.OpOpen, Method: "tools/call", Target: tripseal.TargetUnknown, Reason: tripseal.ReasonForged, Duration: 1000},
 	} {
 		n := testing.AllocsPerRun(1000, func() { r.observer.Observe(ctx, e) })
 		t.Logf("%s %s: %v allocations", e.Op, e.Reason, n)

@@ -36,7 +36,7 @@ var explains = map[string]bool{"cause": true, "why": true}
 // These functions make their result from one argument. A key is the name of a function, with its
 // package. The value in the map is the index of the argument.
 var textArgument = map[string]int{
-	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
+	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "tripseal.PlainError": 0,
 	"callback.Explain": 0, "callback.Failed": 0,
 }
 
@@ -44,20 +44,20 @@ var textArgument = map[string]int{
 // example because a function is called through an interface. A key is the folder and the name of a
 // function. The value is the index of the result that is shown: a text, or an error with a text.
 var shown = map[string]int{
-	"cmd/mcpseal/internal/identity Caller":  1,
-	"cmd/mcpseal/internal/identity Ready":   0,
-	"cmd/mcpseal/internal/httpcarrier Look": 0,
-	"cmd/mcpseal keysReady":                 0,
-	"cmd/mcpseal/internal/identity keys":    1,
-	"gosdk/elicit Error":                    0,
-	"gosdk/elicit unread":                   0,
-	"cursor kind":                           0,
-	"internal/keyfile Error":                0,
-	"internal/keyfile Exposed":              0,
-	"internal/keyfile Open":                 1,
-	"internal/keyfile ReadText":             1,
-	"internal/keyfile parseSecret":          1,
-	". Error":                               0,
+	"cmd/tripseal/internal/identity Caller":  1,
+	"cmd/tripseal/internal/identity Ready":   0,
+	"cmd/tripseal/internal/httpcarrier Look": 0,
+	"cmd/tripseal keysReady":                 0,
+	"cmd/tripseal/internal/identity keys":    1,
+	"gosdk/elicit Error":                     0,
+	"gosdk/elicit unread":                    0,
+	"cursor kind":                            0,
+	"internal/keyfile Error":                 0,
+	"internal/keyfile Exposed":               0,
+	"internal/keyfile Open":                  1,
+	"internal/keyfile ReadText":              1,
+	"internal/keyfile parseSecret":           1,
+	". Error":                                0,
 }
 
 // These functions get a text about arguments that are not proper JSON. A key is the folder and the
@@ -146,14 +146,14 @@ func extract(t *testing.T, root string) (texts, every map[string]bool) {
 
 // add records the declarations and the calls of a file.
 func (c *code) add(folder string, file *ast.File) {
-	const module = "github.com/mcpseal/mcpseal"
+	const module = "github.com/tripseal/tripseal"
 	imports := make(map[string]string)
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
 		if own, ok := strings.CutPrefix(path, module); ok {
 			own = strings.TrimPrefix(own, "/")
 			if own == "" {
-				imports["mcpseal"] = "."
+				imports["tripseal"] = "."
 			} else {
 				imports[own[strings.LastIndex(own, "/")+1:]] = own
 			}
@@ -247,7 +247,7 @@ func (c *code) start(s site) {
 		c.trace(call.Args[1], s.in)
 	case name == "callback.Log":
 		c.trace(call.Args[3], s.in)
-	case name == "callback.Explain" || name == "plain.Error" || name == "mcpseal.PlainError" || isName(call.Fun, "plainError"):
+	case name == "callback.Explain" || name == "plain.Error" || name == "tripseal.PlainError" || isName(call.Fun, "plainError"):
 		c.trace(call.Args[0], s.in)
 	case name == "fmt.Fprintf" && lastName(call.Args[0]) == "log": // the log of the proxy for a server that speaks stdio
 		for _, arg := range call.Args[1:] {

@@ -49,15 +49,15 @@ var unseen = map[string]bool{
 
 	// Some of these are parts of the texts "cannot …: …" and "the secret is …". The others are
 	// errors that cannot happen.
-	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
-	"mcpseal: a secret whose bytes are all the same: was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
+	"read the file": true, "tripseal: not the text of a key": true, "tripseal: cannot derive the key id": true, "tripseal: a secret has … to … bytes, this one has": true,
+	"tripseal: a secret whose bytes are all the same: was it ever filled? make a key with tripseal keys new --print, or tripseal.GenerateKey().Reveal": true,
 
 	// Constructors return these errors. A file of keys with one of these mistakes is refused
 	// earlier.
-	"mcpseal: a ring needs at least one key; make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
-	"mcpseal: key … of the ring is empty":                                           true,
-	"mcpseal: key … of the ring":                                                    true,
-	"mcpseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
+	"tripseal: a ring needs at least one key; make a key with tripseal keys new --print, or tripseal.GenerateKey().Reveal": true,
+	"tripseal: key … of the ring is empty":                                           true,
+	"tripseal: key … of the ring":                                                    true,
+	"tripseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
 }
 
 // TestEveryRowHasAText checks that the code still has every text that docs/messages.md explains.
@@ -89,7 +89,7 @@ func TestEveryRowHasAText(t *testing.T) {
 var foreign = map[string]bool{
 	"illegal base64 data at input byte":   true, // a text of mcp-go
 	"cannot read the file":                true, // made with "cannot %s"
-	"the secret is not the text of a key": true, // made of "the secret is " and an error without the prefix "mcpseal: "
+	"the secret is not the text of a key": true, // made of "the secret is " and an error without the prefix "tripseal: "
 }
 
 // row finds the first cell of a row.

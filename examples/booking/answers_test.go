@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 func TestTheFormsAreAllowed(t *testing.T) {
@@ -80,7 +80,7 @@ func dial(t *testing.T, url, revision string, raw bool, answers map[string]*mcp.
 
 func serve(t *testing.T) string {
 	t.Helper()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
+	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}

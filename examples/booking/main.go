@@ -18,9 +18,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // Args are the arguments of the tool.
@@ -122,8 +122,8 @@ func noteFor(in Args, stay Stay) *mcp.CreateMessageParams {
 }
 
 // newServer returns the protected server.
-func newServer(config mcpseal.Config) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(config)
+func newServer(config tripseal.Config) (*mcp.Server, error) {
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
 	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com", TTL: *ttl})
+	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com", TTL: *ttl})
 	if err != nil {
 		log.Fatal(err)
 	}

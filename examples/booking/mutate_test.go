@@ -6,8 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
@@ -15,7 +15,7 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 		return mutate.Call{Method: "tools/call", Params: map[string]any{"name": "book", "arguments": map[string]any{"city": "Rome"}}, Answer: visitor(word, answer)}
 	}
 	mutate.Survive(t, mutate.Target{
-		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+		Start: func(config tripseal.Config) (*mcp.Server, http.Handler, error) {
 			server, err := newServer(config)
 			return server, newHandler(server), err
 		},

@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 // honest maps the message of each question in the suite to an honest answer.
@@ -55,7 +55,7 @@ func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
 
 func serve(t *testing.T, sdk string) mutate.Client {
 	t.Helper()
-	handler, err := newHandler(settings{sdk: sdk, config: mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}})
+	handler, err := newHandler(settings{sdk: sdk, config: tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "conformance"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // newServer returns the server for the conformance suite, built with the official SDK.
 func newServer(s settings) (*mcp.Server, error) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
+	server := mcp.NewServer(&mcp.Implementation{Name: "tripseal-conformance", Version: "1.0.0"}, nil)
 	if !s.unprotected {
-		boundary, err := mcpseal.New(s.config)
+		boundary, err := tripseal.New(s.config)
 		if err != nil {
 			return nil, err
 		}
@@ -56,13 +56,13 @@ func sdkQuestions(questions map[string]question) mcp.InputRequestMap {
 	asked := mcp.InputRequestMap{}
 	for key, q := range questions {
 		switch q.kind {
-		case mcpseal.KindForm:
+		case tripseal.KindForm:
 			asked[key] = &mcp.ElicitParams{Message: q.message, RequestedSchema: q.schema()}
-		case mcpseal.KindSampling:
+		case tripseal.KindSampling:
 			asked[key] = &mcp.CreateMessageParams{MaxTokens: int64(q.maxTokens), Messages: []*mcp.SamplingMessage{
 				{Role: "user", Content: &mcp.TextContent{Text: q.message}},
 			}}
-		case mcpseal.KindRoots:
+		case tripseal.KindRoots:
 			asked[key] = &mcp.ListRootsParams{}
 		}
 	}

@@ -21,15 +21,15 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 func main() {
-	s := settings{config: mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}}
+	s := settings{config: tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "conformance"}}
 	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 chooses one")
 	flag.StringVar(&s.sdk, "sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
 	flag.BoolVar(&s.startOver, "start-over", false, "answer a rejected token with a result that tells the model to start over")
-	flag.BoolVar(&s.unprotected, "unprotected", false, "leave mcpseal out, to see which scenarios notice")
+	flag.BoolVar(&s.unprotected, "unprotected", false, "leave tripseal out, to see which scenarios notice")
 	flag.DurationVar(&s.config.TTL, "ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
 	log.SetFlags(0)
@@ -58,7 +58,7 @@ func main() {
 // settings holds the values of the flags.
 type settings struct {
 	sdk         string
-	config      mcpseal.Config
+	config      tripseal.Config
 	startOver   bool
 	unprotected bool
 }

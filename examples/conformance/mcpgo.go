@@ -9,15 +9,15 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // newMCPGoServer returns the server for the conformance suite, built with mcp-go.
 func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServer, error) {
-	srv := server.NewMCPServer("mcpseal-conformance", "1.0.0", options...)
+	srv := server.NewMCPServer("tripseal-conformance", "1.0.0", options...)
 	if !s.unprotected {
-		boundary, err := mcpseal.New(s.config)
+		boundary, err := tripseal.New(s.config)
 		if err != nil {
 			return nil, err
 		}
@@ -76,13 +76,13 @@ func builder(r reply) *server.InputRequestBuilder {
 	b := server.NewInputRequestBuilder(r.state)
 	for key, q := range r.questions {
 		switch q.kind {
-		case mcpseal.KindForm:
+		case tripseal.KindForm:
 			b.Elicit(key, mcp.ElicitationParams{Message: q.message, RequestedSchema: q.schema()})
-		case mcpseal.KindSampling:
+		case tripseal.KindSampling:
 			b.Sample(key, mcp.CreateMessageParams{MaxTokens: q.maxTokens, Messages: []mcp.SamplingMessage{
 				{Role: mcp.RoleUser, Content: mcp.NewTextContent(q.message)},
 			}})
-		case mcpseal.KindRoots:
+		case tripseal.KindRoots:
 			b.Roots(key)
 		}
 	}

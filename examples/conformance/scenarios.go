@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const prefix = "test_input_required_result_"
@@ -35,7 +35,7 @@ type reply struct {
 // question is one question to the client: a form for the user, a request for a sample (a
 // text written by the client's model), or a request for the list of roots.
 type question struct {
-	kind            mcpseal.Kind
+	kind            tripseal.Kind
 	message         string
 	field, typeName string // only for a form: its one field, and the JSON type of that field
 	maxTokens       int    // only for a sample: how many tokens the model may write
@@ -74,14 +74,14 @@ func ask(state string, questions map[string]question) reply {
 
 // form returns a question with a form that has one field.
 func form(message, field, typeName string) question {
-	return question{kind: mcpseal.KindForm, message: message, field: field, typeName: typeName}
+	return question{kind: tripseal.KindForm, message: message, field: field, typeName: typeName}
 }
 
 func sample(message string, maxTokens int) question {
-	return question{kind: mcpseal.KindSampling, message: message, maxTokens: maxTokens}
+	return question{kind: tripseal.KindSampling, message: message, maxTokens: maxTokens}
 }
 
-func roots() question { return question{kind: mcpseal.KindRoots} }
+func roots() question { return question{kind: tripseal.KindRoots} }
 
 // schema returns the JSON Schema of a form.
 func (q question) schema() map[string]any {

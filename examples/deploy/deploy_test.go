@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
 
 func serve(t *testing.T, sdk string) mutate.Client {
 	t.Helper()
-	handler, _, err := start(sdk, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	handler, _, err := start(sdk, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func theSessionOfAnotherUserIsRefused(t *testing.T, sdk string) {
 }
 
 func TestAnUnknownSDKIsRefused(t *testing.T) {
-	if _, _, err := start("other", mcpseal.Config{}); err == nil {
+	if _, _, err := start("other", tripseal.Config{}); err == nil {
 		t.Error("an unknown SDK is served")
 	}
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/keys"
 )
 
 func main() {
@@ -34,9 +34,9 @@ func main() {
 	keysFile := flag.String("keys", "", "`file` of keys that all replicas share; empty means keys that die with this process")
 	sdk := flag.String("sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
 	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
-	unprotected := flag.Bool("unprotected", false, "leave mcpseal out, to see which attacks get through; only with the official SDK")
+	unprotected := flag.Bool("unprotected", false, "leave tripseal out, to see which attacks get through; only with the official SDK")
 	flag.Parse()
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com", TTL: *ttl}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com", TTL: *ttl}
 	if *keysFile != "" {
 		source, err := keys.OpenFile(*keysFile, nil)
 		if err != nil {
@@ -68,7 +68,7 @@ func main() {
 
 // start builds the server with the named SDK. It returns two ways to serve it: an HTTP
 // handler, and a function that serves over stdio.
-func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func() error, err error) {
+func start(sdk string, config tripseal.Config) (handler http.Handler, stdio func() error, err error) {
 	switch sdk {
 	case "unprotected":
 		server := release.NewServer()
@@ -90,8 +90,8 @@ func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func(
 }
 
 // newServer returns the protected server, built with the official SDK.
-func newServer(config mcpseal.Config) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(config)
+func newServer(config tripseal.Config) (*mcp.Server, error) {
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}

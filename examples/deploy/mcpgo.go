@@ -10,15 +10,15 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // newMCPGoServer returns the protected server, built with mcp-go. It has the same tools as
 // the server on the official SDK.
-func newMCPGoServer(config mcpseal.Config, options ...server.ServerOption) (*server.MCPServer, error) {
-	boundary, err := mcpseal.New(config)
+func newMCPGoServer(config tripseal.Config, options ...server.ServerOption) (*server.MCPServer, error) {
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
@@ -22,12 +22,12 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 			Secrets: []string{"step=1", "step=2", "traffic=10", `"traffic"`},
 		}
 		if sdk == "mcp-go" {
-			target.StartMCPGo = func(config mcpseal.Config, options ...server.ServerOption) (http.Handler, error) {
+			target.StartMCPGo = func(config tripseal.Config, options ...server.ServerOption) (http.Handler, error) {
 				srv, err := newMCPGoServer(config, options...)
 				return newMCPGoHandler(srv), err
 			}
 		} else {
-			target.Start = func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+			target.Start = func(config tripseal.Config) (*mcp.Server, http.Handler, error) {
 				server, err := newServer(config)
 				return server, newHandler(server), err
 			}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/attacks"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/attacks"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/replay"
 )
 
 func TestMain(m *testing.M) {
@@ -50,13 +50,13 @@ func protected(shape string) func(testing.TB) attacks.Fleet {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com", Replay: once}
-		key := mcpseal.GenerateKey()
+		config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com", Replay: once}
+		key := tripseal.GenerateKey()
 		return start(t, func(d *drive) (http.Handler, error) { return newService(shape, d, config, key) })
 	}
 }
 
-// trustingSealer is the sealer for servers without mcpseal. It does not check states.
+// trustingSealer is the sealer for servers without tripseal. It does not check states.
 type trustingSealer struct{ plaintext }
 
 func (trustingSealer) Open(_ context.Context, req *mcp.CallToolRequest) (openedRound, error) {
@@ -95,7 +95,7 @@ func TestAttacksAreRefusedInBothShapes(t *testing.T) {
 	}
 }
 
-func TestEveryAttackWorksWithoutMcpseal(t *testing.T) {
+func TestEveryAttackWorksWithoutTripseal(t *testing.T) {
 	attacks.Work(t, target(unprotected))
 }
 
@@ -167,7 +167,7 @@ func TestInventedTokensAndPathsOutsideAreRefused(t *testing.T) {
 		for _, authorization := range []string{"", "Bearer token-of-mallory", "token-of-alice"} {
 			request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
 			request.Header.Set("Authorization", authorization)
-			handler, err := newService(shape, newDrive(), mcpseal.Config{Keys: mcpseal.Ephemeral()}, mcpseal.GenerateKey())
+			handler, err := newService(shape, newDrive(), tripseal.Config{Keys: tripseal.Ephemeral()}, tripseal.GenerateKey())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestInventedTokensAndPathsOutsideAreRefused(t *testing.T) {
 }
 
 func TestAnUnknownShapeIsRefused(t *testing.T) {
-	if _, err := newService("none", newDrive(), mcpseal.Config{Keys: mcpseal.Ephemeral()}, mcpseal.GenerateKey()); err == nil {
+	if _, err := newService("none", newDrive(), tripseal.Config{Keys: tripseal.Ephemeral()}, tripseal.GenerateKey()); err == nil {
 		t.Error("a server without protection was made")
 	}
 }

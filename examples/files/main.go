@@ -10,7 +10,7 @@
 // The bearer tokens are "token-of-alice" and "token-of-bob". This program keeps its keys and
 // the used tokens in memory. Replicas must share three things: the keys (use keys.OpenFile),
 // the used tokens (use redisreplay.New), and the key that is passed to gosdk.BearerUsers (read
-// it with mcpseal.ParseKey).
+// it with tripseal.ParseKey).
 package main
 
 import (
@@ -26,9 +26,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // service holds what all servers in one replica share.
@@ -40,9 +40,9 @@ type service struct {
 
 // newService returns the HTTP handler of one replica. Pass the same config and the same
 // userKey in all replicas.
-func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpseal.Key) (http.Handler, error) {
+func newService(shape string, drive *drive, config tripseal.Config, userKey tripseal.Key) (http.Handler, error) {
 	config.RequireUser = true
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com", TTL: *ttl, Replay: once}
-	handler, err := newService(*shape, newDrive(), config, mcpseal.GenerateKey())
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com", TTL: *ttl, Replay: once}
+	handler, err := newService(*shape, newDrive(), config, tripseal.GenerateKey())
 	if err != nil {
 		log.Fatal(err)
 	}

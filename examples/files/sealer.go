@@ -5,8 +5,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // sealer keeps the state of a handler between two rounds.
@@ -23,7 +23,7 @@ type sealer interface {
 type openedRound struct {
 	state   string
 	answers mcp.InputResponseMap
-	round   mcpseal.Round // used only by the type inHandler, to seal the next state
+	round   tripseal.Round // used only by the type inHandler, to seal the next state
 }
 
 // plaintext is the sealer for servers with the middleware. It passes states on as they are,

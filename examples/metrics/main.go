@@ -4,7 +4,7 @@
 //	go run ./examples/metrics -keys keys     MCP on port 8080, metrics on port 9464
 //	curl http://127.0.0.1:9464/metrics
 //
-// Make the file of keys with "mcpseal keys new keys". The bearer tokens of the server are
+// Make the file of keys with "tripseal keys new keys". The bearer tokens of the server are
 // "alice-token" and "bob-token".
 package main
 
@@ -25,12 +25,12 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/otelseal"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cmd/tripseal/release"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/otelseal"
+	"github.com/tripseal/tripseal/replay"
 )
 
 func main() {
@@ -42,7 +42,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"}
 	if *keysFile != "" {
 		source, err := keys.OpenFile(*keysFile, &keys.Options{Observer: observer.ObserveKeys})
 		if err != nil {
@@ -88,13 +88,13 @@ func newTelemetry() (*otelseal.Observer, http.Handler, error) {
 }
 
 // newServer returns a protected server, whose tokens work only once.
-func newServer(config mcpseal.Config, observer *otelseal.Observer) (*mcp.Server, error) {
+func newServer(config tripseal.Config, observer *otelseal.Observer) (*mcp.Server, error) {
 	store, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
 		return nil, err
 	}
 	config.Replay, config.Observer = observer.Store(store), observer.Observe
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}

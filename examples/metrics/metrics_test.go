@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/keys"
 )
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func must(t *testing.T, err error) {
 // writeKeys writes a file with one key.
 func writeKeys(t *testing.T) (path string) {
 	t.Helper()
-	key, from := mcpseal.GenerateKey(), time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)
-	text := fmt.Sprintf("mcpseal-keys 1\nkey %s made=%s seals-from=%s opens-until=never secret=%s\nend\n", key.ID(), from, from, key.Reveal())
+	key, from := tripseal.GenerateKey(), time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)
+	text := fmt.Sprintf("tripseal-keys 1\nkey %s made=%s seals-from=%s opens-until=never secret=%s\nend\n", key.ID(), from, from, key.Reveal())
 	path = filepath.Join(t.TempDir(), "keys")
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
@@ -45,7 +45,7 @@ func TestAFlowIsSeenInTheMetrics(t *testing.T) {
 	source, err := keys.OpenFile(writeKeys(t), &keys.Options{Observer: observer.ObserveKeys})
 	must(t, err)
 	defer source.Close()
-	server, err := newServer(mcpseal.Config{Keys: source, Audience: "release.example.com"}, observer)
+	server, err := newServer(tripseal.Config{Keys: source, Audience: "release.example.com"}, observer)
 	must(t, err)
 	web, page := httptest.NewServer(newHandler(server)), httptest.NewServer(metrics)
 	t.Cleanup(web.Close)
@@ -83,15 +83,15 @@ func TestAFlowIsSeenInTheMetrics(t *testing.T) {
 	text, err := io.ReadAll(response.Body)
 	must(t, err)
 	for _, want := range []string{
-		`mcpseal_operations_total{gen_ai_tool_name="deploy",mcp_method_name="tools/call",mcpseal_operation="seal"} 2`,
-		`mcpseal_operations_total{gen_ai_tool_name="deploy",mcp_method_name="tools/call",mcpseal_operation="open"} 2`,
-		`mcpseal_operations_total{error_type="malformed",mcp_method_name="tools/call",mcpseal_operation="open"} 1`,
-		`mcpseal_operations_total{gen_ai_tool_name="list_versions",mcp_method_name="tools/call",mcpseal_operation="issue_cursor"} 3`,
-		`mcpseal_operations_total{gen_ai_tool_name="list_versions",mcp_method_name="tools/call",mcpseal_operation="open_cursor"} 2`,
-		`mcpseal_store_spend_duration_seconds_count{mcpseal_store_result="first"} 2`,
-		`mcpseal_store_held 2`,
-		`mcpseal_keys_opening 1`,
-		`mcpseal_keys_unusable 0`,
+		`tripseal_operations_total{gen_ai_tool_name="deploy",mcp_method_name="tools/call",tripseal_operation="seal"} 2`,
+		`tripseal_operations_total{gen_ai_tool_name="deploy",mcp_method_name="tools/call",tripseal_operation="open"} 2`,
+		`tripseal_operations_total{error_type="malformed",mcp_method_name="tools/call",tripseal_operation="open"} 1`,
+		`tripseal_operations_total{gen_ai_tool_name="list_versions",mcp_method_name="tools/call",tripseal_operation="issue_cursor"} 3`,
+		`tripseal_operations_total{gen_ai_tool_name="list_versions",mcp_method_name="tools/call",tripseal_operation="open_cursor"} 2`,
+		`tripseal_store_spend_duration_seconds_count{tripseal_store_result="first"} 2`,
+		`tripseal_store_held 2`,
+		`tripseal_keys_opening 1`,
+		`tripseal_keys_unusable 0`,
 	} {
 		if !strings.Contains(string(text), "\n"+want+"\n") {
 			t.Errorf("the metrics lack %s", want)
@@ -105,7 +105,7 @@ func TestAFlowIsSeenInTheMetrics(t *testing.T) {
 func TestOthersAreNotServed(t *testing.T) {
 	observer, _, err := newTelemetry()
 	must(t, err)
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"}, observer)
+	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"}, observer)
 	must(t, err)
 	web := httptest.NewServer(newHandler(server))
 	t.Cleanup(web.Close)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
 )
 
 // ListArgs are the arguments of the tool list_orders, without the cursor.
@@ -34,8 +34,8 @@ func (a ListArgs) pageSize() int {
 }
 
 // newServer returns a protected server with a tool that lists the orders.
-func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(config)
+func newServer(orders *Orders, config tripseal.Config) (*mcp.Server, error) {
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func main() {
 	if err := orders.Fill(context.Background(), 100_000); err != nil {
 		log.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	server, err := newServer(orders, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}

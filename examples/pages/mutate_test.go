@@ -6,8 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
@@ -22,7 +22,7 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 		return mutate.Call{Method: "tools/call", Params: map[string]any{"name": "list_orders", "arguments": arguments}, Pages: 5}
 	}
 	mutate.Survive(t, mutate.Target{
-		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+		Start: func(config tripseal.Config) (*mcp.Server, http.Handler, error) {
 			server, err := newServer(orders, config)
 			return server, newHandler(server), err
 		},

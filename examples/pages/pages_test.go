@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
 )
 
 // TestAWalkMissesAndRepeatsNothing reads all orders over HTTP, page by page, while other orders are
@@ -29,7 +29,7 @@ func TestAWalkMissesAndRepeatsNothing(t *testing.T) {
 	if err := orders.Fill(ctx, total); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	server, err := newServer(orders, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestAFilteredWalkIsHeldToItsFilter(t *testing.T) {
 	if err := orders.Fill(ctx, 1000); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	server, err := newServer(orders, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestArgumentsThatDoNotFitAreRefused(t *testing.T) {
 	if err := orders.Fill(t.Context(), 2500); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	server, err := newServer(orders, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,24 +7,24 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 func main() {
 	ctx := context.Background()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // Ephemeral keys serve only one process; replicas must share keys
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()}) // Ephemeral keys serve only one process; replicas must share keys
 	if err != nil {
 		log.Fatal(err)
 	}
-	alice := mcpseal.Request{
+	alice := tripseal.Request{
 		Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`),
-		Principal: mcpseal.User("alice"),
+		Principal: tripseal.User("alice"),
 	}
 
 	// Round 1: no token yet. The handler asks, and remembers where it was.
 	round, _ := boundary.Open(ctx, alice, "")
 	state := "step=1"
-	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
+	token, err := boundary.Seal(ctx, &round, &state, tripseal.Question{Key: "confirm", Kind: tripseal.KindForm})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func main() {
 
 	// Mallory sends Alice's token.
 	mallory := alice
-	mallory.Principal = mcpseal.User("mallory")
+	mallory.Principal = tripseal.User("mallory")
 	_, err = boundary.Open(ctx, mallory, token)
-	fmt.Println("mallory gets    ", mcpseal.Wire(err).Message)
+	fmt.Println("mallory gets    ", tripseal.Wire(err).Message)
 }

@@ -1,6 +1,6 @@
 // Wiki is a server whose handlers return Markdown. They are registered with the SDK's own AddTool.
 // A handler, and every function inside it, can ask the user with the helper function named confirm.
-// Inside the handlers, only this helper uses mcpseal.
+// Inside the handlers, only this helper uses tripseal.
 //
 //	go run ./examples/wiki                        stdio, for one client
 //	go run ./examples/wiki -http 127.0.0.1:8080   HTTP, for alice and bob
@@ -22,10 +22,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // Confirm is the form that every question shows to the user.
@@ -81,7 +81,7 @@ type Args struct {
 }
 
 // newServer returns the server without protection. The helper confirm is a parameter, because
-// a test passes a helper that does not use mcpseal.
+// a test passes a helper that does not use tripseal.
 func newServer(pages *pages, confirm confirmer) *mcp.Server {
 	w := wiki{pages, confirm}
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1.0.0"}, nil)
@@ -92,8 +92,8 @@ func newServer(pages *pages, confirm confirmer) *mcp.Server {
 }
 
 // newProtected returns the protected server.
-func newProtected(pages *pages, config mcpseal.Config) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(config)
+func newProtected(pages *pages, config tripseal.Config) (*mcp.Server, error) {
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := newProtected(newPages(), mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "wiki.example.com", TTL: *ttl, Replay: once})
+	server, err := newProtected(newPages(), tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "wiki.example.com", TTL: *ttl, Replay: once})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/internal/attacks"
-	"github.com/mcpseal/mcpseal/examples/internal/mutate"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/examples/internal/attacks"
+	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/replay"
 )
 
 func TestMain(m *testing.M) {
@@ -55,14 +55,14 @@ func protected(t testing.TB) attacks.Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "wiki.example.com", Replay: once}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "wiki.example.com", Replay: once}
 	return start(t, func(p *pages) (http.Handler, error) {
 		server, err := newProtected(p, config)
 		return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil), err
 	})
 }
 
-// trusting is the confirmer of a server without mcpseal. Its state has the keys of the questions
+// trusting is the confirmer of a server without tripseal. Its state has the keys of the questions
 // to which the user said yes.
 func trusting(_ context.Context, req *mcp.CallToolRequest, key, message string) error {
 	var agreed []string
@@ -117,7 +117,7 @@ var yes = json.RawMessage(`{"action":"accept","content":{"ok":true}}`)
 
 func TestAttacksAreRefused(t *testing.T) { attacks.AreRefused(t, target(protected)) }
 
-func TestEveryAttackWorksWithoutMcpseal(t *testing.T) { attacks.Work(t, target(unprotected)) }
+func TestEveryAttackWorksWithoutTripseal(t *testing.T) { attacks.Work(t, target(unprotected)) }
 
 // TestAYesToTheFirstQuestionIsNoYesToTheSecond checks that the server deletes nothing if the client
 // answers the second question before it is asked, sends the first answer again, or uses a state

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Action is what a user did with a question. [Answer.Outcome] returns an Action, for
@@ -33,9 +33,9 @@ type RefusedError struct {
 // Error returns a text that names the question, for the client.
 func (e *RefusedError) Error() string {
 	if e.Action == Cancel {
-		return fmt.Sprintf("the question %s was cancelled", mcpseal.PlainText(e.Key))
+		return fmt.Sprintf("the question %s was cancelled", tripseal.PlainText(e.Key))
 	}
-	return fmt.Sprintf("the question %s was declined", mcpseal.PlainText(e.Key))
+	return fmt.Sprintf("the question %s was declined", tripseal.PlainText(e.Key))
 }
 
 // MisfitError means that an accepted answer does not fit what was asked. The call then
@@ -48,7 +48,7 @@ type MisfitError struct {
 
 // Error returns a text that names the question, for the client.
 func (e *MisfitError) Error() string {
-	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
+	return fmt.Sprintf("the answer to the question %s does not fit what was asked", tripseal.PlainText(e.Key))
 }
 
 // Answer is the answer to a question. It is pending until the user has answered. Read it

@@ -10,9 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // Asker asks the questions of one call. It is not safe for concurrent use. A handler gets
@@ -94,22 +94,22 @@ func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 		return nil
 	}
 	digest, ok := digestOf(params)
-	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
-		a.recordMistake("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
+	if len(key) > tripseal.MaxQuestionKey || !utf8.ValidString(key) {
+		a.recordMistake("the key %s has more than %d bytes, or is not UTF-8", tripseal.PlainText(key), tripseal.MaxQuestionKey)
 		return nil
 	}
 	if !ok {
-		a.recordMistake("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
+		a.recordMistake("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", tripseal.PlainText(key))
 		return nil
 	}
 	if !a.claimKey(usedKey{key: key}) {
 		a.recordMistake("two parts of the handler (calls of Within, or the handler itself) ask under the key %s, or inner middleware ran the handler twice: "+
-			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
+			"use different keys; with Within, run the handler once", tripseal.PlainText(key))
 		return nil
 	}
 	before, repeated := a.made[key]
 	if repeated && before.Digest != digest {
-		a.recordMistake("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
+		a.recordMistake("two different questions are asked under the key %s in one run: give each a key of its own", tripseal.PlainText(key))
 		return nil
 	}
 	if !repeated {
@@ -117,7 +117,7 @@ func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 	}
 	if before.times++; before.times > maxAsks {
 		a.recordMistake("the question %s is asked more than %d times in one run, and its answer stays the same: "+
-			"if an answer breaks a rule of yours, ask under another key, or return an error", mcpseal.PlainText(key), maxAsks)
+			"if an answer breaks a rule of yours, ask under another key, or return an error", tripseal.PlainText(key), maxAsks)
 		return nil
 	}
 	a.made[key] = before
@@ -143,7 +143,7 @@ func (a *Asker) put(key string, params mcp.InputRequest) {
 		if f, ok := q.RequestedSchema.(*form); ok {
 			schema, err := f.copySchema()
 			if err != nil {
-				a.recordMistake("the form of the question %s cannot be copied: %v", mcpseal.PlainText(key), err)
+				a.recordMistake("the form of the question %s cannot be copied: %v", tripseal.PlainText(key), err)
 				return
 			}
 			q.RequestedSchema = schema
@@ -169,7 +169,7 @@ func (a *Asker) dropReworded(key string) {
 	a.state.Reworded[key]++
 	if a.state.Reworded[key] >= maxRewordings {
 		a.recordMistake("the question %s reads differently every time it is asked, so it can never be answered: "+
-			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", mcpseal.PlainText(key))
+			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", tripseal.PlainText(key))
 	}
 }
 
@@ -179,12 +179,12 @@ func (a *Asker) checkQuestions() {
 	if len(a.questions) == 0 {
 		a.recordMistake("every question of this round depends on an answer that must be given again: ask the questions in the same order in every round")
 	}
-	if len(a.questions) > mcpseal.MaxQuestions {
-		a.recordMistake("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
+	if len(a.questions) > tripseal.MaxQuestions {
+		a.recordMistake("%d questions are asked in one round, more than %d", len(a.questions), tripseal.MaxQuestions)
 	}
 	for key, question := range a.questions {
 		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key].Digest {
-			a.recordMistake("the question %s was changed after it was asked: use new params for each question", mcpseal.PlainText(key))
+			a.recordMistake("the question %s was changed after it was asked: use new params for each question", tripseal.PlainText(key))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (a *Asker) unreadRefusal() (key string, ok bool) {
 }
 
 func unread(key string) string {
-	return fmt.Sprintf("the question %s was declined or cancelled, and nobody read its answer", mcpseal.PlainText(key))
+	return fmt.Sprintf("the question %s was declined or cancelled, and nobody read its answer", tripseal.PlainText(key))
 }
 
 // recordMistake records a mistake made by the author of the handler. Only the first

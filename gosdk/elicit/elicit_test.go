@@ -14,9 +14,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 type args struct {
@@ -313,7 +313,7 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 // reseal changes the state in a token, as somebody with the keys could.
 func reseal(t testing.TB, s service, tool, token string, change func(map[string]any)) string {
 	t.Helper()
-	request := mcpseal.Request{Method: "tools/call", Target: tool}
+	request := tripseal.Request{Method: "tools/call", Target: tool}
 	r, err := s.Boundary().Open(t.Context(), request, token)
 	if err != nil {
 		t.Fatal(err)
@@ -551,7 +551,7 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 
 func TestAStateThatIsTooLargeSaysSo(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
-		s := newService(t, func(c *mcpseal.Config) { c.MaxState = 500 })
+		s := newService(t, func(c *tripseal.Config) { c.MaxState = 500 })
 		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 			if _, err := elicit.Form[value](ask, "a", "A?").Value(); err != nil {
 				return result{}, err
@@ -708,12 +708,12 @@ func TestAHandwrittenStateOfAnEarlierReleaseIsNoState(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	r, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "ask"}, "")
+	r, err := s.Boundary().Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "ask"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := "step=1"
-	token, err := s.Boundary().Seal(t.Context(), &r, &state, mcpseal.Question{Key: "a", Kind: mcpseal.KindForm})
+	token, err := s.Boundary().Seal(t.Context(), &r, &state, tripseal.Question{Key: "a", Kind: tripseal.KindForm})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 type DeleteArgs struct {
@@ -84,7 +84,7 @@ func withElicit(_ context.Context, ask *elicit.Asker, in DeleteArgs) (Deleted, e
 }
 
 func Example() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func connectPage(w http.ResponseWriter, r *http.Request) {
 func newID() string { return "id" }
 
 func ExampleURL() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func confirmed(ctx context.Context, req *mcp.CallToolRequest, message string) (*
 
 // A handler that is registered with the SDK itself asks through a helper.
 func ExampleWithin() {
-	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	boundary, _ := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	gosdk.Protect(server, boundary, nil)
 	server.AddTool(&mcp.Tool{Name: "delete", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

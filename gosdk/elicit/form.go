@@ -16,7 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Form asks the user to fill in a form. Its fields are those of the struct T: strings,
@@ -286,7 +286,7 @@ func arrives(t reflect.Type, name string, probe any) bool {
 	}
 	var back map[string]any
 	value := reflect.New(t)
-	failed := mcpseal.Guard(func() error {
+	failed := tripseal.Guard(func() error {
 		if err = json.Unmarshal(text, value.Interface()); err == nil {
 			if text, err = json.Marshal(value.Interface()); err == nil {
 				err = json.Unmarshal(text, &back)

@@ -15,8 +15,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 type pizza struct {
@@ -31,12 +31,12 @@ func pizzaOptions() []elicit.FormOption {
 }
 
 // whichDigest is the digest of the question "Which?" about a pizza.
-const whichDigest = "1ukmS8MvBWiJC-ynQbfFquw"
+const whichDigest = "1Y1YA1RXllv6av_LD22RnhQ"
 
 // stateOf returns the state that elicit wrote into the token of a result.
 func stateOf(t *testing.T, s service, asked *mcp.CallToolResult) string {
 	t.Helper()
-	opened, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "t"}, asked.RequestState)
+	opened, err := s.Boundary().Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "t"}, asked.RequestState)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func TestDigestsOfFormsDoNotChange(t *testing.T) {
 		ask  func(*elicit.Asker) error
 		want string // the digest in releases that did not keep forms yet
 	}{
-		"plain":            {func(ask *elicit.Asker) error { return asks[confirm](ask, "Delete?") }, "1y2W0488w3dNy9jRootm1rw"},
-		"an empty message": {func(ask *elicit.Asker) error { return asks[confirm](ask, "") }, "1J1AFz0d8KzYbKQ36CgDziQ"},
-		"odd characters":   {func(ask *elicit.Asker) error { return asks[value](ask, odd) }, "1bg6bZc9pzjsMvgW-VmjFRA"},
+		"plain":            {func(ask *elicit.Asker) error { return asks[confirm](ask, "Delete?") }, "1bXWAbCP3BtOmhgEgM41KZw"},
+		"an empty message": {func(ask *elicit.Asker) error { return asks[confirm](ask, "") }, "1BgbdYusqwqj2EmVSZmUnwA"},
+		"odd characters":   {func(ask *elicit.Asker) error { return asks[value](ask, odd) }, "1qdT3GoBOWcNLpq2b9jD4hw"},
 		"options":          {func(ask *elicit.Asker) error { return asks[pizza](ask, "Which?", pizzaOptions()...) }, whichDigest},
-		"options and odd":  {func(ask *elicit.Asker) error { return asks[pizza](ask, odd, pizzaOptions()...) }, "1PFdZzh0DYZXNL7vVTHF_PA"},
+		"options and odd":  {func(ask *elicit.Asker) error { return asks[pizza](ask, odd, pizzaOptions()...) }, "15lQvxx6_0tCMBYIXJOpBBg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, nil)
@@ -81,7 +81,7 @@ func TestDigestsOfFormsDoNotChange(t *testing.T) {
 				if err := json.Unmarshal([]byte(stateOf(t, s, round(t, session, "t", nil, nil))), &state); err != nil {
 					t.Fatal(err)
 				}
-				sum := sha256.Sum256([]byte("mcpseal/1 elicit \x01" + string(sent)))
+				sum := sha256.Sum256([]byte("tripseal/1 elicit \x01" + string(sent)))
 				if made := "1" + base64.RawURLEncoding.EncodeToString(sum[:16]); state.Q["k"].D != made || made != c.want {
 					t.Errorf("%s; the question that was sent has %s, and before forms were kept it had %s", state.Q["k"].D, made, c.want)
 				}
@@ -122,7 +122,7 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 				return result{fmt.Sprint(v.Size, " ", v.Slices, " ", v.Toppers)}, err
 			})
 			state := fmt.Sprintf(`{"v":2,"q":{"other":{"d":%q}},"a":{"k":{"d":%q,"o":"accept","c":%s}}}`, whichDigest, whichDigest, content)
-			r, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "t"}, "")
+			r, err := s.Boundary().Open(t.Context(), tripseal.Request{Method: "tools/call", Target: "t"}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := s.Boundary().Seal(t.Context(), &r, &state, mcpseal.Question{Key: "other", Kind: mcpseal.KindForm, Digest: [16]byte(sum)})
+			token, err := s.Boundary().Seal(t.Context(), &r, &state, tripseal.Question{Key: "other", Kind: tripseal.KindForm, Digest: [16]byte(sum)})
 			if err != nil {
 				t.Fatal(err)
 			}

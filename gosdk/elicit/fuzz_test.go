@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // FuzzAnswers seals arbitrary states with the server's keys. It sends them to a handler, together
@@ -19,7 +19,7 @@ import (
 // that its question was asked.
 func FuzzAnswers(f *testing.F) {
 	quiet := slog.New(slog.DiscardHandler)
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: quiet})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: quiet})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func FuzzAnswers(f *testing.F) {
 		return result{"done"}, nil
 	})
 	session := connect(f, server, reply(nil).options(true), revision2026)
-	request := mcpseal.Request{Method: "tools/call", Target: "t"}
+	request := tripseal.Request{Method: "tools/call", Target: "t"}
 	// Get a state that elicit wrote.
 	first, err := session.CallTool(f.Context(), &mcp.CallToolParams{Name: "t"})
 	if err != nil {

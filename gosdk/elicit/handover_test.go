@@ -10,9 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // TestAStateOfElicitReachesNoOtherHandler checks that a handler without elicit does not get a
@@ -20,7 +20,7 @@ import (
 // same tool. That handler would treat the state as its own.
 func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
 	b := &book{}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: b.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 	both(t, func(t *testing.T, version string) {
 		b := &book{}
-		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})
+		boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: b.logger()})
 		if err != nil {
 			t.Fatal(err)
 		}

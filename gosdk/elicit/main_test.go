@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
 const (
@@ -52,22 +52,22 @@ func (b *book) String() string {
 type service struct {
 	*gosdk.Protected
 	book *book
-	keys *mcpseal.Ring
+	keys *tripseal.Ring
 }
 
-func newService(t testing.TB, change func(*mcpseal.Config)) service {
+func newService(t testing.TB, change func(*tripseal.Config)) service {
 	t.Helper()
 	b := &book{}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: b.logger()}
 	if change != nil {
 		change(&config)
 	}
-	boundary, err := mcpseal.New(config)
+	boundary, err := tripseal.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	return service{gosdk.Protect(server, boundary, &gosdk.Options{Logger: b.logger()}), b, config.Keys.(*mcpseal.Ring)}
+	return service{gosdk.Protect(server, boundary, &gosdk.Options{Logger: b.logger()}), b, config.Keys.(*tripseal.Ring)}
 }
 
 // user answers questions and remembers them.

@@ -14,10 +14,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // serviceBehind returns a service with inner middleware. This middleware runs after the middleware
@@ -372,7 +372,7 @@ func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newService(t, func(c *mcpseal.Config) { c.Replay = store })
+	s := newService(t, func(c *tripseal.Config) { c.Replay = store })
 	var mu sync.Mutex
 	ran := 0
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "pay"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {

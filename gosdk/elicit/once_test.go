@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // event writes a member into its JSON, and ignores that member when it reads the JSON back.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // recordRead is called when the handler reads an answer. It gives the answer the next number,
@@ -38,7 +38,7 @@ func (a *Asker) drop(key string) {
 				// This run has read an answer that is now forgotten. What it asks or computes from
 				// now on may depend on that answer.
 				a.recordMistake("the question %s must be asked again, but this round has already read a later answer, to the question %s: "+
-					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
+					"ask the questions in the same order in every round", tripseal.PlainText(key), tripseal.PlainText(later))
 			}
 			a.forget(later)
 		}
@@ -52,7 +52,7 @@ func (a *Asker) drop(key string) {
 	for _, later := range slices.Sorted(maps.Keys(a.state.Kept)) {
 		if a.state.Kept[later].After >= number {
 			a.recordMistake("the question %s must be asked again, but Once computed the value %s after its answer was read, and computes no value twice: "+
-				"ask with the same words in every round, or call Once before you read the answer", mcpseal.PlainText(key), mcpseal.PlainText(later))
+				"ask with the same words in every round, or call Once before you read the answer", tripseal.PlainText(key), tripseal.PlainText(later))
 		}
 	}
 }

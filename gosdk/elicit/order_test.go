@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // everyWay runs a test with clients of both revisions, and with two ways to register a handler:

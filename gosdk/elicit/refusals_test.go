@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // TestARefusalThatNobodyReadFailsTheCall checks that a call fails if the user declined or

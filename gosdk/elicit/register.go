@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // ToolHandler is a tool that can ask the user questions. Its result is sent like that of
@@ -113,9 +113,9 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 
 const noWording = "tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
 	"could pass off its own state as one of elicit's: use the native format. " +
-	"If the format seals states, you can also waive the check: name mcpseal.ClaimWording in mcpseal.Config.Waive"
+	"If the format seals states, you can also waive the check: name tripseal.ClaimWording in tripseal.Config.Waive"
 
-func lacksWording(b *mcpseal.Boundary) bool { return b.Missing(mcpseal.ClaimWording) != 0 }
+func lacksWording(b *tripseal.Boundary) bool { return b.Missing(tripseal.ClaimWording) != 0 }
 
 func serverOf(p *gosdk.Protected) *mcp.Server {
 	if p == nil || p.Server() == nil {
@@ -153,7 +153,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		lent = !ok
 	}
 	a := &Asker{
-		by: by, passing: passing, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
+		by: by, passing: passing, req: req, name: tripseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		made: make(map[string]made), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 		read: make(map[string]bool),
 	}
@@ -250,7 +250,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 	}
 	state, err := a.state.text()
 	if most := a.maxState(); err == nil && len(state) > most {
-		a.log(ctx, fmt.Sprintf("elicit: the answers so far have %d bytes as a state, mcpseal.Config.MaxState is %d: ask for less, or raise it", len(state), most))
+		a.log(ctx, fmt.Sprintf("elicit: the answers so far have %d bytes as a state, tripseal.Config.MaxState is %d: ask for less, or raise it", len(state), most))
 		return nil, internalError()
 	}
 	if err != nil {
@@ -294,6 +294,6 @@ func (a *Asker) log(ctx context.Context, message string) {
 }
 
 func internalError() error {
-	wire := mcpseal.Wire(nil)
+	wire := tripseal.Wire(nil)
 	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
 }

@@ -17,10 +17,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/replay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/replay"
 )
 
 // TestSessionsOfManyUsersNeverMix runs older clients that call at the same time. Before a client
@@ -35,7 +35,7 @@ func TestSessionsOfManyUsersNeverMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &book{}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger(), Replay: store})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: b.logger(), Replay: store})
 	if err != nil {
 		t.Fatal(err)
 	}

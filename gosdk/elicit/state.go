@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // state is what a call remembers between two rounds. It is sealed before it leaves the
@@ -105,7 +105,7 @@ func digestOf(question mcp.InputRequest) (string, bool) {
 // question, and begins with the question's kind.
 func canAnswer(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
-	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
+	return kind != 0 && digest != "" && tripseal.Kind(digest[0]-'0').Takes(kind)
 }
 
 // Once computes a value, such as a random id, a price or a time, in the first round that calls Once
@@ -138,17 +138,17 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		return *new(T), passage.ErrPending
 	}
 	if !utf8.ValidString(key) {
-		ask.recordMistake("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
+		ask.recordMistake("the key %s of a Once is not UTF-8, so its value would not come back", tripseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
 	if !ask.claimKey(usedKey{true, key}) {
 		ask.recordMistake("two parts of the handler (calls of Within, or the handler itself) call Once with the key %s, or inner middleware ran the handler twice: "+
-			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
+			"use different keys; with Within, run the handler once", tripseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
 	of := reflect.TypeFor[T]()
 	if before, ok := ask.onces[key]; ok && before != of {
-		ask.recordMistake("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
+		ask.recordMistake("two values of different types are computed by Once under the key %s: give each a key of its own", tripseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
 	ask.onces[key] = of
@@ -157,7 +157,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		value, ok := reread[T](string(before.Value))
 		if !ok {
 			ask.recordMistake("the value that Once keeps under the key %s comes from another release and does not fit the type %v: Once computes no value twice; "+
-				"if you change the type of a value, change its key too", mcpseal.PlainText(key), of)
+				"if you change the type of a value, change its key too", tripseal.PlainText(key), of)
 			return value, passage.ErrPending
 		}
 		return value, nil
@@ -174,10 +174,10 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	// Return the value that later rounds will get, not the computed one: a time, for
 	// example, loses its monotonic part in JSON.
-	text, err := mcpseal.EncodeState(value)
+	text, err := tripseal.EncodeState(value)
 	same, ok := reread[T](text)
 	if err != nil || !ok {
-		ask.recordMistake("what Once computes under the key %s cannot be written as JSON, or would come back as another value: its type is %v", mcpseal.PlainText(key), of)
+		ask.recordMistake("what Once computes under the key %s cannot be written as JSON, or would come back as another value: its type is %v", tripseal.PlainText(key), of)
 		return same, passage.ErrPending
 	}
 	if ask.state.Kept == nil {
@@ -203,7 +203,7 @@ func (a *Asker) missingAnswer() error {
 // again, so that nothing was lost or added.
 func reread[T any](text string) (value T, ok bool) {
 	if json.Unmarshal([]byte(text), &value) == nil {
-		if again, err := mcpseal.EncodeState(value); err == nil && again == text {
+		if again, err := tripseal.EncodeState(value); err == nil && again == text {
 			return value, true
 		}
 	}

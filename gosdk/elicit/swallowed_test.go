@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 type sure struct {
@@ -165,11 +165,11 @@ func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testi
 func TestQuestionsThatCannotBeSentFailAHandlerThatGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for name, c := range map[string]struct {
-			change  func(*mcpseal.Config)
+			change  func(*tripseal.Config)
 			options *mcp.ClientOptions
 		}{
 			"a client that cannot answer": {nil, nil},
-			"a state that is too long":    {func(c *mcpseal.Config) { c.MaxState = 8 }, (&user{}).options(false)},
+			"a state that is too long":    {func(c *tripseal.Config) { c.MaxState = 8 }, (&user{}).options(false)},
 		} {
 			s := newService(t, c.change)
 			leaked := errors.New("")

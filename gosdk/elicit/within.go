@@ -6,8 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // Within asks questions in a handler that is registered with the SDK itself, not with this package.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk/gosdktest"
 )
 
 type yes struct {

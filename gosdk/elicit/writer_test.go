@@ -9,13 +9,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/compat"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
-var askRequest = mcpseal.Request{Method: "tools/call", Target: "ask"}
+var askRequest = tripseal.Request{Method: "tools/call", Target: "ask"}
 
 // recordedState returns a state that elicit wrote, with the recorded answer "forged" to the
 // question "a".
@@ -60,10 +60,10 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	// The state does not count if the questions in the token are not those in the state, or if the
 	// token has no questions.
 	digest := [16]byte{1}
-	for name, questions := range map[string][]mcpseal.Question{
-		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
-		"another wording": {{Key: "b", Kind: mcpseal.KindForm, Digest: digest}},
-		"another key":     {{Key: "a", Kind: mcpseal.KindForm, Digest: digest}},
+	for name, questions := range map[string][]tripseal.Question{
+		"no wording":      {{Key: "b", Kind: tripseal.KindForm}},
+		"another wording": {{Key: "b", Kind: tripseal.KindForm, Digest: digest}},
+		"another key":     {{Key: "a", Kind: tripseal.KindForm, Digest: digest}},
 		"none":            nil,
 	} {
 		r, _ := s.Boundary().Open(t.Context(), askRequest, "")
@@ -124,7 +124,7 @@ func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 		t.Error(got)
 	}
 	// Another service has another audience.
-	apart := newService(t, func(c *mcpseal.Config) { c.Keys, c.Audience = s.keys, "another" })
+	apart := newService(t, func(c *tripseal.Config) { c.Keys, c.Audience = s.keys, "another" })
 	elicit.AddTool(apart.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, apart.Server(), reply(nil).options(true), revision2026)
 	if got := text(call(t, session, &mcp.CallToolParams{Name: "ask", RequestState: asked.RequestState, InputResponses: answers("b", "2")})); got != invalidState {
@@ -134,14 +134,14 @@ func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
 
 // pythonService returns a service whose tokens say neither what was asked nor who asked it. The
 // service also waives the claims in alsoWaived.
-func pythonService(t *testing.T, alsoWaived mcpseal.ClaimSet) *gosdk.Protected {
+func pythonService(t *testing.T, alsoWaived tripseal.ClaimSet) *gosdk.Protected {
 	t.Helper()
 	format, err := compat.Python([][]byte{[]byte("0123456789abcdef0123456789abcdef")}, compat.PythonOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
-	boundary, err := mcpseal.New(mcpseal.Config{Format: format, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow | alsoWaived, Audience: "test", Logger: logger})
+	boundary, err := tripseal.New(tripseal.Config{Format: format, Waive: tripseal.ClaimQuestions | tripseal.ClaimFlow | alsoWaived, Audience: "test", Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,14 +152,14 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
 	func() {
 		defer func() {
-			if problem, _ := recover().(string); !strings.Contains(problem, "mcpseal.ClaimWording") {
+			if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimWording") {
 				t.Errorf("registered: %q", problem)
 			}
 		}()
 		elicit.AddTool(pythonService(t, 0), &mcp.Tool{Name: "ask"}, tool.handle)
 	}()
 	both(t, func(t *testing.T, revision string) {
-		p := pythonService(t, mcpseal.ClaimWording)
+		p := pythonService(t, tripseal.ClaimWording)
 		elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 		if got := text(call(t, connect(t, p.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "ask"})); got != `{"done":"a=accept:to A?"}` {
 			t.Error(got)
@@ -168,20 +168,20 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 }
 
 // unsealedFormat returns the format for unsealed states of the tool "ask", with every claim waived.
-func unsealedFormat(t *testing.T) mcpseal.Accepted {
+func unsealedFormat(t *testing.T) tripseal.Accepted {
 	t.Helper()
 	format, err := compat.Plaintext([]string{"ask"}, time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mcpseal.Accepted{Format: format, Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
-		mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording}
+	return tripseal.Accepted{Format: format, Waive: tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
+		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording}
 }
 
 func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 	plain, logger := unsealedFormat(t), slog.New(slog.DiscardHandler)
-	boundary, err := mcpseal.New(mcpseal.Config{
-		Format: plain.Format, Waive: plain.Waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(mcpseal.Ephemeral())}},
+	boundary, err := tripseal.New(tripseal.Config{
+		Format: plain.Format, Waive: plain.Waive, AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(tripseal.Ephemeral())}},
 		Audience: "test", Logger: logger,
 	})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 	p := gosdk.Protect(mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil), boundary, &gosdk.Options{Logger: logger})
 	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
 	defer func() {
-		if problem, _ := recover().(string); !strings.Contains(problem, "mcpseal.ClaimWording") {
+		if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimWording") {
 			t.Errorf("registered: %q", problem)
 		}
 	}()
@@ -201,7 +201,7 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 // call, so its answers do not count. This holds although the operator allows unsealed states for
 // the tool and waives the wording.
 func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
-	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealedFormat(t)} })
+	s := newService(t, func(c *tripseal.Config) { c.AlsoOpen = []tripseal.Accepted{unsealedFormat(t)} })
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
@@ -217,7 +217,7 @@ func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 // waived: a state must have the right version, a recorded answer must have a known action, and a
 // new answer must have the right kind.
 func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
-	p := pythonService(t, mcpseal.ClaimWording)
+	p := pythonService(t, tripseal.ClaimWording)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, p.Server(), reply(nil).options(true), revision2026)
@@ -257,7 +257,7 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 // TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample, and sends answers of other
 // kinds. They must not count, even on a server whose tokens do not say what was asked.
 func TestARecordOfAnotherKindIsNoAnswer(t *testing.T) {
-	p := pythonService(t, mcpseal.ClaimWording)
+	p := pythonService(t, tripseal.ClaimWording)
 	elicit.AddTool(p, &mcp.Tool{Name: "roots"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		_, err := elicit.Roots(ask, "k").Value()
 		return result{"done"}, err

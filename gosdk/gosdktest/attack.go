@@ -43,7 +43,7 @@ func With(arguments any) Change { return func(m *Message) { m.Arguments = argume
 // round's caller has no name, Attack leaves out two attacks: the one as another user, and the one
 // as a caller without a name.
 //
-// Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again
+// Do not use Attack with tripseal.Config.AskAgain, because the server then asks again
 // instead of rejecting. Do not use it for tools in gosdk.Options.Unsolicited either.
 // Test these servers and tools with [Round.Answer], and look at the reasons of
 // rejections with sealtest.Events.

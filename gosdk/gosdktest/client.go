@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
 // Names of users for tests. You may use any other name too; "" means a caller without a

@@ -15,11 +15,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/gosdktest"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // release is a handler that asks once.
@@ -42,7 +42,7 @@ func release(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult
 }
 
 // newServer makes the server as the program does, with the given boundary and options.
-func newServer(boundary *mcpseal.Boundary, options *gosdk.Options) *mcp.Server {
+func newServer(boundary *tripseal.Boundary, options *gosdk.Options) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
 	server.AddTool(&mcp.Tool{Name: "release", InputSchema: map[string]any{"type": "object"}}, release)
 	gosdk.Protect(server, boundary, options)
@@ -115,7 +115,7 @@ func TestAConfirmationIsForOneUserOneVersionAndOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var events sealtest.Events
-	boundary := sealtest.BoundaryWith(t, mcpseal.Config{Replay: once, Observer: events.Observe})
+	boundary := sealtest.BoundaryWith(t, tripseal.Config{Replay: once, Observer: events.Observe})
 	alice := gosdktest.Connect(t, newServer(boundary, nil), nil)
 	asked := alice.CallTool("release", version)
 	for _, attack := range []gosdktest.Change{
@@ -137,7 +137,7 @@ func TestAConfirmationIsForOneUserOneVersionAndOnce(t *testing.T) {
 	if replayed := asked.Answer(yes); !replayed.Rejected() {
 		t.Error(replayed.Text())
 	}
-	want := []mcpseal.Reason{"forged", "user", "arguments", "request", "replayed"}
+	want := []tripseal.Reason{"forged", "user", "arguments", "request", "replayed"}
 	if got := events.Reasons(); !slices.Equal(got, want) {
 		t.Error(got)
 	}
@@ -149,7 +149,7 @@ func TestAConfirmationExpires(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var events sealtest.Events
-		boundary := sealtest.BoundaryWith(t, mcpseal.Config{TTL: 10 * time.Minute, Observer: events.Observe})
+		boundary := sealtest.BoundaryWith(t, tripseal.Config{TTL: 10 * time.Minute, Observer: events.Observe})
 		alice := gosdktest.Connect(t, newServer(boundary, nil), nil)
 		asked := alice.CallTool("release", version)
 		time.Sleep(9 * time.Minute) // passes at once in a bubble
@@ -157,7 +157,7 @@ func TestAConfirmationExpires(t *testing.T) {
 			t.Error(done.Text())
 		}
 		time.Sleep(2 * time.Minute)
-		if late := asked.Answer(yes); !late.Rejected() || !slices.Equal(events.Reasons(), []mcpseal.Reason{mcpseal.ReasonExpired}) {
+		if late := asked.Answer(yes); !late.Rejected() || !slices.Equal(events.Reasons(), []tripseal.Reason{tripseal.ReasonExpired}) {
 			t.Error(late.Text(), events.Reasons())
 		}
 	})
@@ -193,9 +193,9 @@ func (h traced) Handle(ctx context.Context, record slog.Record) error {
 func TestLogAndObserverGetTheTrace(t *testing.T) {
 	var log bytes.Buffer
 	var observed []any
-	server := newServer(sealtest.BoundaryWith(t, mcpseal.Config{
+	server := newServer(sealtest.BoundaryWith(t, tripseal.Config{
 		Logger:   slog.New(traced{slog.NewTextHandler(&log, nil)}),
-		Observer: func(ctx context.Context, _ mcpseal.Event) { observed = append(observed, ctx.Value(traceKey{})) },
+		Observer: func(ctx context.Context, _ tripseal.Event) { observed = append(observed, ctx.Value(traceKey{})) },
 	}), nil)
 	// This middleware is added after the call of Protect, so it runs before the middleware of
 	// Protect.

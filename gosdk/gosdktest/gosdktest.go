@@ -20,7 +20,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
 // Context returns a context for a test that calls a handler directly. It is marked as

@@ -15,12 +15,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
-	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk/gosdktest"
+	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // failures is a testing.TB that collects the messages of failures.
@@ -113,7 +113,7 @@ func TestNothingIsRejectedByAServerWithoutProtection(t *testing.T) {
 // TestABrokenServerDoesNotReject checks that Rejected returns true only for the error of a rejected
 // token. The servers of this test fail with other errors.
 func TestABrokenServerDoesNotReject(t *testing.T) {
-	rejection := mcpseal.Wire(mcpseal.ErrRejected)
+	rejection := tripseal.Wire(tripseal.ErrRejected)
 	for name, broken := range map[string]error{
 		"plain":            errors.New(rejection.Message),
 		"internal":         &jsonrpc.Error{Code: -32603, Message: "Internal error"},
@@ -152,16 +152,16 @@ func TestAConnectionThatIsGoneDoesNotReject(t *testing.T) {
 }
 
 func TestAttackNoticesEachHole(t *testing.T) {
-	protected := func(change func(*mcpseal.Config), options *gosdk.Options) func(testing.TB) *mcp.Server {
+	protected := func(change func(*tripseal.Config), options *gosdk.Options) func(testing.TB) *mcp.Server {
 		return func(t testing.TB) *mcp.Server {
-			config := mcpseal.Config{}
+			config := tripseal.Config{}
 			change(&config)
 			server := serverOf(careless)
 			gosdk.Protect(server, sealtest.BoundaryWith(t, config), options)
 			return server
 		}
 	}
-	none := func(*mcpseal.Config) {}
+	none := func(*tripseal.Config) {}
 	// withHole returns a function that makes a protected server with a hole. Middleware in front of
 	// the boundary calls the function alter for each tool call. That function changes the params so
 	// that an attack gets through.
@@ -185,7 +185,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		want   []string // a part of each failure's message, in order; nil if the server withstands all attacks
 	}{
 		"protected":     {protected(none, nil), nil},
-		"single use":    {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
+		"single use":    {protected(func(c *tripseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
 		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "without a user", "do not make the server ask"}},
 		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
@@ -334,7 +334,7 @@ func TestSingleUseIsWonOnceByManyGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := serverOf(careless)
-	gosdk.Protect(server, sealtest.BoundaryWith(t, mcpseal.Config{Replay: once}), nil)
+	gosdk.Protect(server, sealtest.BoundaryWith(t, tripseal.Config{Replay: once}), nil)
 	asked := gosdktest.Connect(t, server, nil).CallTool("release", nil)
 	rounds := make([]*gosdktest.Round, 16)
 	var group sync.WaitGroup
@@ -430,9 +430,9 @@ func TestTheContextOfACallReachesLogAndObserver(t *testing.T) {
 	}
 	for _, older := range []bool{false, true} {
 		ops = nil
-		boundary := sealtest.BoundaryWith(t, mcpseal.Config{
+		boundary := sealtest.BoundaryWith(t, tripseal.Config{
 			Logger:   sealtest.Logger(t),
-			Observer: func(ctx context.Context, e mcpseal.Event) { see(ctx, string(e.Op)+string(e.Reason)) },
+			Observer: func(ctx context.Context, e tripseal.Event) { see(ctx, string(e.Op)+string(e.Reason)) },
 		})
 		server := newServer(boundary, nil)
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes. To
@@ -67,7 +67,7 @@ func (r *Round) Rejected() bool {
 	if !errors.As(r.Err, &got) {
 		return false
 	}
-	want := mcpseal.Wire(mcpseal.ErrRejected)
+	want := tripseal.Wire(tripseal.ErrRejected)
 	return got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/internal/hostile"
+	"github.com/tripseal/tripseal/internal/hostile"
 )
 
 func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 const (

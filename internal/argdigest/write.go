@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // The tags in the stream of bytes that is hashed. A tag says which type of value follows.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Error says that the server author's code, such as a store, returned an error or panicked. The

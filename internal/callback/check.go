@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Reason stands for mcpseal.Reason: this package cannot import mcpseal.
+// Reason stands for tripseal.Reason: this package cannot import tripseal.
 type Reason interface {
 	~string
 	error

@@ -1,4 +1,4 @@
-// Package inspect lets the mcpseal command show what a genuine token holds, even without the
+// Package inspect lets the tripseal command show what a genuine token holds, even without the
 // request that the token is bound to. No other program may do this, so the package is
 // internal.
 // The packages that define the contents of tokens and cursors set the variables [ReadState]

@@ -16,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/argdigest"
 )
 
 // Of returns a message that says which part of v is lost in its JSON text, or "" if nothing

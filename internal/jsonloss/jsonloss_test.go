@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/jsonloss"
+	"github.com/tripseal/tripseal/internal/jsonloss"
 )
 
 type secret struct{ id int }

@@ -10,8 +10,8 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // Arguments reads the arguments of a request and writes them in the style of a peer.

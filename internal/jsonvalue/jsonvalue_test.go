@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 var plainStyle = Style{

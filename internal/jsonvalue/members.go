@@ -1,6 +1,6 @@
 package jsonvalue
 
-import "github.com/mcpseal/mcpseal/internal/jsonorder"
+import "github.com/tripseal/tripseal/internal/jsonorder"
 
 // Kind is the type of a JSON value.
 type Kind uint8

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // Style is how a peer writes JSON values. In all styles there is no white space, and members

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // keepRevoked is the shortest time for which the id of a revoked key stays in the file.
@@ -53,7 +53,7 @@ func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 
 // Revoke removes the key with this id, including its secret, and puts a revocation in its
 // place.
-func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
+func (d *Document) Revoke(id tripseal.KeyID, at time.Time) {
 	for i, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
 			d.lines[i] = line{revoked: &Revocation{id, l.key.SealsFrom, at}}

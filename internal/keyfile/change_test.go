@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 func TestFileRemembersTheLongestLifetime(t *testing.T) {
@@ -67,7 +67,7 @@ func TestExtendMakesRoomForLongerTokens(t *testing.T) {
 // seal such tokens, so each key must open tokens for longer.
 func TestRotateLengthensWhatOpens(t *testing.T) {
 	d := schedule(t, [2]int{0, 72}, [2]int{60, -1})
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	next := &keyfile.Key{ID: key.ID(), Made: at(65), SealsFrom: at(100), Secret: keyfile.Plain(key)}
 	if err := d.Rotate(next, at(65), keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestRotateLengthensWhatOpens(t *testing.T) {
 func TestRotationThatWouldComeToNothingIsRefused(t *testing.T) {
 	d := schedule(t, [2]int{0, -1})
 	before := d.Bytes()
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	next := &keyfile.Key{ID: key.ID(), Made: at(-120), SealsFrom: at(-60), Secret: keyfile.Plain(key)}
 	if err := d.Rotate(next, at(-120), room); err == nil || !strings.Contains(err.Error(), "is the clock of this machine right?") {
 		t.Error(err)
@@ -119,11 +119,11 @@ func TestRepairNamesTheCommand(t *testing.T) {
 		room keyfile.Room
 		want string
 	}{
-		{"/etc/release/keys", keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}, "mcpseal keys extend /etc/release/keys --ttl 2h"},
-		{"our keys", keyfile.Room{TTL: 90 * time.Minute, Skew: 5 * time.Minute}, "mcpseal keys extend 'our keys' --ttl 1h30m --skew 5m"},
-		{"it's", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend 'it'\''s' --ttl 25h`},
-		{"-keys", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend '-keys' --ttl 25h`},
-		{"a\nb", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend FILE --ttl 25h`},
+		{"/etc/release/keys", keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}, "tripseal keys extend /etc/release/keys --ttl 2h"},
+		{"our keys", keyfile.Room{TTL: 90 * time.Minute, Skew: 5 * time.Minute}, "tripseal keys extend 'our keys' --ttl 1h30m --skew 5m"},
+		{"it's", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend 'it'\''s' --ttl 25h`},
+		{"-keys", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend '-keys' --ttl 25h`},
+		{"a\nb", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend FILE --ttl 25h`},
 	} {
 		var short *keyfile.TooShort
 		if err := d.Check(noon, c.room); !errors.As(err, &short) {
@@ -145,7 +145,7 @@ func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 		d := new(keyfile.Document)
 		for i := range 12 {
 			from := at(random.IntN(40)*10 + i%10) // the check below skips a date that another key has
-			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: from, Secret: keyfile.Wrap("x", []byte("x"))}
+			k := &keyfile.Key{ID: tripseal.KeyID{byte(i)}, Made: noon, SealsFrom: from, Secret: keyfile.Wrap("x", []byte("x"))}
 			if d.Find(k.ID) == nil && !sealsAt(d, from) {
 				if err := d.Add(k); err != nil {
 					t.Fatal(err)
@@ -200,7 +200,7 @@ func TestCheckIsLinear(t *testing.T) {
 // large returns a document that is about as large as a document can be.
 func large(t testing.TB) *keyfile.Document {
 	var b strings.Builder
-	b.WriteString("mcpseal-keys 1\n")
+	b.WriteString("tripseal-keys 1\n")
 	for i := range keyfile.MaxKeys {
 		b.WriteString("key " + id(i).String() + " made=2026-07-28T11:00:00Z seals-from=" + at(-i).Format(time.RFC3339) + " opens-until=never secret=x:YQ==\n")
 	}
@@ -215,4 +215,4 @@ func large(t testing.TB) *keyfile.Document {
 	return d
 }
 
-func id(i int) mcpseal.KeyID { return mcpseal.KeyID{byte(i >> 16), byte(i >> 8), byte(i)} }
+func id(i int) tripseal.KeyID { return tripseal.KeyID{byte(i >> 16), byte(i >> 8), byte(i)} }

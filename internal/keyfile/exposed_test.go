@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 func must(t *testing.T, err error) {

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const (
-	header = "mcpseal-keys 1"
+	header = "tripseal-keys 1"
 	footer = "end"
 
 	// MaxSize and MaxKeys are how many bytes and how many keys a file may have.
@@ -38,7 +38,7 @@ type line struct {
 
 // Key is a key in the file, with its dates.
 type Key struct {
-	ID         mcpseal.KeyID
+	ID         tripseal.KeyID
 	Made       time.Time
 	SealsFrom  time.Time
 	OpensUntil time.Time // the key opens tokens only before this time; zero means that it opens them without end
@@ -47,7 +47,7 @@ type Key struct {
 
 // Revocation remembers a key whose secret was removed from the file.
 type Revocation struct {
-	ID        mcpseal.KeyID
+	ID        tripseal.KeyID
 	SealsFrom time.Time // when the key began to seal
 	At        time.Time
 }
@@ -103,11 +103,11 @@ func parse(text []byte) (*Document, error) {
 // checkUnique returns an error if two lines have the same id or setting, or if there
 // are too many keys.
 func (d *Document) checkUnique() error {
-	seen := make(map[mcpseal.KeyID]int)
+	seen := make(map[tripseal.KeyID]int)
 	set := make(map[string]int)
 	keys := 0
 	for i := range d.lines {
-		var id mcpseal.KeyID
+		var id tripseal.KeyID
 		switch l := &d.lines[i]; {
 		case l.key != nil:
 			id = l.key.ID
@@ -168,7 +168,7 @@ func (d *Document) Revoked() (revoked []Revocation) {
 
 // Find returns the key with this id, or nil if there is none. To find many keys, use
 // [Document.ByID].
-func (d *Document) Find(id mcpseal.KeyID) *Key {
+func (d *Document) Find(id tripseal.KeyID) *Key {
 	for _, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
 			return l.key
@@ -178,7 +178,7 @@ func (d *Document) Find(id mcpseal.KeyID) *Key {
 }
 
 // FindRevoked returns the revocation of the key with this id, or nil if there is none.
-func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
+func (d *Document) FindRevoked(id tripseal.KeyID) *Revocation {
 	for _, l := range d.lines {
 		if l.revoked != nil && l.revoked.ID == id {
 			return l.revoked
@@ -188,8 +188,8 @@ func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 }
 
 // ByID returns the keys and the revocations of the document in two maps, by the id of the key.
-func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyID]*Revocation) {
-	keys, revoked = make(map[mcpseal.KeyID]*Key), make(map[mcpseal.KeyID]*Revocation)
+func (d *Document) ByID() (keys map[tripseal.KeyID]*Key, revoked map[tripseal.KeyID]*Revocation) {
+	keys, revoked = make(map[tripseal.KeyID]*Key), make(map[tripseal.KeyID]*Revocation)
 	for _, l := range d.lines {
 		switch {
 		case l.key != nil:

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 var noon = time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
 
 func TestDocumentComesBackAsItWas(t *testing.T) {
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	text := "mcpseal-keys 1\n# who to ask\n\n" +
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
+	text := "tripseal-keys 1\n# who to ask\n\n" +
 		"key " + a.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=2026-07-29T12:00:00.5Z secret=" + a.Reveal() + "\n" +
 		"  # the next\n" +
 		"key " + b.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T13:00:00Z opens-until=never secret=age:YWdl\n" +
@@ -32,7 +32,7 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 		t.Errorf("it came back as\n%s", got)
 	}
 	// If the file was written by hand, white space may differ.
-	loose := strings.NewReplacer("\n", " \r\n", " made", "\t  made", "mcpseal-keys 1", " mcpseal-keys  1").Replace(text) + "\n\n"
+	loose := strings.NewReplacer("\n", " \r\n", " made", "\t  made", "tripseal-keys 1", " tripseal-keys  1").Replace(text) + "\n\n"
 	if d, err = keyfile.Parse([]byte(loose)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,20 +54,20 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 }
 
 func TestWhatIsNotADocument(t *testing.T) {
-	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
 	line := func(id, dates, secret string) string { return "key " + id + " " + dates + " secret=" + secret + "\n" }
 	const dates = "made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never"
 	good := line(a.ID().String(), dates, a.Reveal())
-	file := func(body string) string { return "mcpseal-keys 1\n" + body + "end\n" }
+	file := func(body string) string { return "tripseal-keys 1\n" + body + "end\n" }
 	if _, err := keyfile.Parse([]byte(file(good))); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ text, want string }{
 		{"", "empty"},
 		{" \n\t\n", "empty"},
-		{"mcpseal-keys 1\n" + good, "cut"},
-		{"mcpseal-keys 1\n" + good + "en", "cut"},
-		{"mcpseal-keys 2\n" + good + "end\n", "first line"},
+		{"tripseal-keys 1\n" + good, "cut"},
+		{"tripseal-keys 1\n" + good + "en", "cut"},
+		{"tripseal-keys 2\n" + good + "end\n", "first line"},
 		{good + "end\n", "first line"},
 		{"end\n", "first line"},
 		{"\ufeff" + file(good), "first line"},
@@ -119,13 +119,13 @@ func TestTooManyKeys(t *testing.T) {
 	for i := range keyfile.MaxKeys + 1 {
 		fmt.Fprintf(&body, "key %08x made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=x:YQ==\n", i)
 	}
-	if _, err := keyfile.Parse([]byte("mcpseal-keys 1\n" + body.String() + "end\n")); err == nil || !strings.Contains(err.Error(), "more than 1000") {
+	if _, err := keyfile.Parse([]byte("tripseal-keys 1\n" + body.String() + "end\n")); err == nil || !strings.Contains(err.Error(), "more than 1000") {
 		t.Error(err)
 	}
 }
 
 func TestSecretsDoNotPrint(t *testing.T) {
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	k := &keyfile.Key{ID: key.ID(), Secret: keyfile.Plain(key)}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%e"} {
 		for _, value := range []any{k, *k, k.Secret, &k.Secret} {
@@ -145,7 +145,7 @@ func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 	t.Helper()
 	var d keyfile.Document
 	for _, k := range keys {
-		key := mcpseal.GenerateKey()
+		key := tripseal.GenerateKey()
 		made := &keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon.Add(time.Duration(k[0]) * time.Minute), Secret: keyfile.Plain(key)}
 		if k[1] >= 0 {
 			made.OpensUntil = noon.Add(time.Duration(k[1]) * time.Minute)
@@ -259,8 +259,8 @@ func TestPhases(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	key := mcpseal.GenerateKey() // differs from process to process, but only the shape of the text matters
-	f.Add([]byte("mcpseal-keys 1\n#\nkey " + key.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=" + key.Reveal() + "\nend\n"))
+	key := tripseal.GenerateKey() // differs from process to process, but only the shape of the text matters
+	f.Add([]byte("tripseal-keys 1\n#\nkey " + key.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=" + key.Reveal() + "\nend\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := keyfile.Parse(text)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const (
@@ -94,7 +94,7 @@ func FormatDuration(d time.Duration) string {
 }
 
 // parseFields reads a key id, and then each of the named fields exactly once, in any order.
-func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[string]string, err error) {
+func parseFields(words []string, names ...string) (id tripseal.KeyID, fields map[string]string, err error) {
 	if len(words) == 0 {
 		return id, nil, errors.New("the id is missing")
 	}
@@ -117,7 +117,7 @@ func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[
 	return id, fields, nil
 }
 
-func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
+func newKey(id tripseal.KeyID, fields map[string]string) (*Key, error) {
 	k := &Key{ID: id}
 	var errs [4]error
 	k.Made, errs[0] = parseTime(fieldMade, fields[fieldMade])
@@ -139,7 +139,7 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 
 // checkSecret compares two ids: the id in the line of k, and the id of the key that was made from
 // the secret in this line. It returns an error if they differ.
-func (k *Key) checkSecret(key mcpseal.Key) error {
+func (k *Key) checkSecret(key tripseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 // TestFileThatChangesWhileItIsReadIsRefused changes a file while it is read. Half of the old text

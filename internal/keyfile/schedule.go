@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Room has the two times that decide how long a key must still open tokens after it has
@@ -89,7 +89,7 @@ func (e *TooShort) Error() string {
 // Repair returns the command that repairs the file at path, so that its keys open tokens for
 // long enough.
 func (e *TooShort) Repair(path string) string {
-	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
+	command := "tripseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
 		command += " --skew " + FormatDuration(e.room.Skew)
 	}
@@ -113,7 +113,7 @@ func shellWord(path string) string {
 
 // endOfSealing says when a key stops sealing, and which key seals from then on.
 type endOfSealing struct {
-	by mcpseal.KeyID
+	by tripseal.KeyID
 	at time.Time
 }
 

@@ -8,23 +8,23 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // MaxWrapped is the greatest length of an encrypted secret, in bytes.
 const MaxWrapped = 8 << 10
 
 // Secret is the secret of a key, encrypted or not. Printing it reveals nothing: a
-// mcpseal.Key prints without its secret, and the bytes in wrapped are encrypted.
+// tripseal.Key prints without its secret, and the bytes in wrapped are encrypted.
 type Secret struct {
-	key     mcpseal.Key
+	key     tripseal.Key
 	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted
 	wrapped []byte
 }
 
 // Plain returns a Secret that is not encrypted.
-func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
+func Plain(key tripseal.Key) Secret { return Secret{key: key} }
 
 // Wrap returns a Secret that is encrypted. scheme is the name of the encryption method, such
 // as "age".
@@ -40,9 +40,9 @@ func (s Secret) Scheme() string { return s.scheme }
 func parseSecret(text string) (Secret, error) {
 	scheme, wrapped, ok := strings.Cut(text, ":")
 	if !ok {
-		key, err := mcpseal.ParseKey(text)
+		key, err := tripseal.ParseKey(text)
 		if err != nil {
-			err = errors.New("the secret is " + strings.TrimPrefix(err.Error(), "mcpseal: "))
+			err = errors.New("the secret is " + strings.TrimPrefix(err.Error(), "tripseal: "))
 		}
 		return Secret{key: key}, err
 	}
@@ -79,7 +79,7 @@ type Unwrapper interface {
 // Open returns the key with its secret. If the secret is encrypted, Open decrypts it with
 // one of the unwrappers. If an unwrapper fails or panics, the text of the error holds no
 // secret.
-func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key, err error) {
+func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key tripseal.Key, err error) {
 	if !k.Secret.Wrapped() {
 		return k.Secret.key, nil
 	}
@@ -96,27 +96,27 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 			}
 		})
 		if panicked != nil {
-			return mcpseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, panicked)
+			return tripseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, panicked)
 		}
 		if matches && err != nil {
-			return mcpseal.Key{}, err
+			return tripseal.Key{}, err
 		}
 		if matches {
 			return k.parseUnwrapped(text)
 		}
 	}
-	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given to unwrap it", k.ID, k.Secret.scheme)
+	return tripseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given to unwrap it", k.ID, k.Secret.scheme)
 }
 
 // parseUnwrapped returns the key in a decrypted text. The text may have a line end after the
 // key.
-func (k *Key) parseUnwrapped(text []byte) (mcpseal.Key, error) {
-	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
+func (k *Key) parseUnwrapped(text []byte) (tripseal.Key, error) {
+	key, err := tripseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
-		return mcpseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "mcpseal: "))
+		return tripseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "tripseal: "))
 	}
 	if err := k.checkSecret(key); err != nil {
-		return mcpseal.Key{}, fmt.Errorf("key %s: %w", k.ID, err)
+		return tripseal.Key{}, fmt.Errorf("key %s: %w", k.ID, err)
 	}
 	return key, nil
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
 func newFile(t *testing.T) string {
@@ -33,7 +33,7 @@ func document(t *testing.T) *keyfile.Document {
 }
 
 func addKey(d *keyfile.Document) error {
-	key := mcpseal.GenerateKey()
+	key := tripseal.GenerateKey()
 	return d.Add(&keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon, Secret: keyfile.Plain(key)})
 }
 
@@ -176,7 +176,7 @@ func TestUpdateRefusesWhatCouldNotBeReadAgain(t *testing.T) {
 	path := newFile(t)
 	_, _, err := keyfile.Update(path, func(d *keyfile.Document) error {
 		for i := range 200 {
-			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: noon.Add(time.Duration(i) * time.Hour), Secret: keyfile.Wrap("x", make([]byte, 8<<10))}
+			k := &keyfile.Key{ID: tripseal.KeyID{byte(i)}, Made: noon, SealsFrom: noon.Add(time.Duration(i) * time.Hour), Secret: keyfile.Wrap("x", make([]byte, 8<<10))}
 			if err := d.Add(k); err != nil {
 				return err
 			}

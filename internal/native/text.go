@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Codec is a codec of this module. It does not retain the buffers passed to it, so callers
@@ -20,7 +20,7 @@ type Codec interface {
 // Mark is a type that no other module can use, so only this module can implement [Codec].
 type Mark struct{}
 
-// AnyCodec is the same as mcpseal.Codec, which this package cannot import.
+// AnyCodec is the same as tripseal.Codec, which this package cannot import.
 type AnyCodec interface {
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)

@@ -21,8 +21,8 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // Scheme marks secrets that are encrypted with age: secret=age:… in a file of keys. Use
@@ -33,8 +33,8 @@ const (
 	maxIdentityFile = 1 << 20
 	maxSecret       = 4 << 10 // the maximum length of a decrypted secret, in bytes; the text of a key is always shorter
 
-	errNoMatch = mcpseal.PlainError("it is encrypted for none of the age identities given")
-	errLong    = mcpseal.PlainError("what age decrypted is too long for a key")
+	errNoMatch = tripseal.PlainError("it is encrypted for none of the age identities given")
+	errLong    = tripseal.PlainError("what age decrypted is too long for a key")
 )
 
 // New returns an unwrapper that decrypts secrets with these identities. A secret must be
@@ -133,11 +133,11 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 }
 
 // Wrap encrypts the text of a key for the recipients. To put the result into a file of keys,
-// encode it in base64 and write it after "secret=age:". The command `mcpseal keys new --recipient`
+// encode it in base64 and write it after "secret=age:". The command `tripseal keys new --recipient`
 // encrypts a new key and writes it to a file. Use Wrap if your own program writes the
 // file.
-func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
-	if key.ID() == (mcpseal.KeyID{}) {
+func Wrap(key tripseal.Key, recipients ...age.Recipient) ([]byte, error) {
+	if key.ID() == (tripseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")
 	}
 	if len(recipients) == 0 {

@@ -17,10 +17,10 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/keys/agekeys"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/keys/agekeys"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // TestMain runs no tests if only algorithms of FIPS 140 are allowed, because age uses other
@@ -72,16 +72,16 @@ func TestSuite(t *testing.T) {
 }
 
 // wrappedFile writes a file with one wrapped key, and returns its path and the key.
-func wrappedFile(t *testing.T, recipients ...age.Recipient) (path string, key mcpseal.Key) {
+func wrappedFile(t *testing.T, recipients ...age.Recipient) (path string, key tripseal.Key) {
 	t.Helper()
-	key = mcpseal.GenerateKey()
+	key = tripseal.GenerateKey()
 	wrapped, err := agekeys.Wrap(key, recipients...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	path = filepath.Join(t.TempDir(), "keys")
-	text := fmt.Sprintf("mcpseal-keys 1\nkey %s made=%s seals-from=%s opens-until=never secret=age:%s\nend\n",
+	text := fmt.Sprintf("tripseal-keys 1\nkey %s made=%s seals-from=%s opens-until=never secret=age:%s\nend\n",
 		key.ID(), now, now, base64.StdEncoding.EncodeToString(wrapped))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -153,10 +153,10 @@ func TestNothingIsNotEnough(t *testing.T) {
 	if _, err := agekeys.New(nil); err == nil {
 		t.Error("a nil identity")
 	}
-	if _, err := agekeys.Wrap(mcpseal.GenerateKey()); err == nil {
+	if _, err := agekeys.Wrap(tripseal.GenerateKey()); err == nil {
 		t.Error("no recipients")
 	}
-	if _, err := agekeys.Wrap(mcpseal.Key{}, identity(t).Recipient()); err == nil {
+	if _, err := agekeys.Wrap(tripseal.Key{}, identity(t).Recipient()); err == nil {
 		t.Error("no key")
 	}
 }

@@ -1,10 +1,10 @@
-module github.com/mcpseal/mcpseal/keys/agekeys
+module github.com/tripseal/tripseal/keys/agekeys
 
 go 1.25.0
 
 require (
 	filippo.io/age v1.3.2
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 )
 
 require (
@@ -13,4 +13,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ../..
+replace github.com/tripseal/tripseal => ../..

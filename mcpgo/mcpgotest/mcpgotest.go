@@ -7,7 +7,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+	"github.com/tripseal/tripseal/mcpgo/internal/passage"
 )
 
 // Context returns a context for a test that calls a handler directly. It is marked as if

@@ -15,7 +15,7 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+	"github.com/tripseal/tripseal/probe/internal/leaky"
 )
 
 func main() {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const (
-	errNoMaster = mcpseal.PlainError("the cluster has no master")
-	errClone    = mcpseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the client itself")
+	errNoMaster = tripseal.PlainError("the cluster has no master")
+	errClone    = tripseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the client itself")
 )
 
 // attachAll checks the server, or every master of a cluster, for the first time. A node

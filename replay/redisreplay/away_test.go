@@ -15,26 +15,26 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // openedWith opens a fresh token, and returns the log and the error of Open.
-func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) (string, error) {
+func openedWith(t *testing.T, store tripseal.ReplayStore, timeout time.Duration) (string, error) {
 	t.Helper()
 	book := &logbook{}
-	boundary := newBoundary(t, mcpseal.GenerateKey().Reveal(), store, timeout, book.logger())
+	boundary := newBoundary(t, tripseal.GenerateKey().Reveal(), store, timeout, book.logger())
 	_, err := boundary.Open(context.Background(), request, sealToken(t, boundary))
 	return book.String(), err
 }
 
 // failsWith checks that a fresh token is rejected because the store failed, and that the
 // log has the given cause.
-func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
+func failsWith(t *testing.T, store tripseal.ReplayStore, cause string) {
 	t.Helper()
 	log, err := openedWith(t, store, time.Minute) // the Redis client gives up before a minute has passed
-	var rejected *mcpseal.RejectError
-	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
+	var rejected *tripseal.RejectError
+	if !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonStoreFailed || !errors.Is(err, tripseal.ErrRejected) {
 		t.Fatalf("Open = %v", err)
 	}
 	if !strings.Contains(log, "reason=store_failed") || !strings.Contains(log, "cause=\""+cause) {
@@ -96,7 +96,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.as(t, documentedRights...))
 		s.as(t, append([]any{"~other:*"}, documentedRights[1:]...)...)
-		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, "+
+		failsWith(t, store, "the Redis user lacks a right: it needs ~tripseal:used:* (or the prefix), +set, +get, +eval and +info, "+
 			"and for a cluster +cluster|slots, +cluster|myid and +asking; a client that routes reads also needs +readonly and +command")
 	})
 	t.Run("replica", func(t *testing.T) {
@@ -145,7 +145,7 @@ func actAsRedis(args []string) string {
 	case "info":
 		return bulk(redisInfo)
 	case "get":
-		return bulk("mcpseal-epoch-1 a 1 " + redisID + " " + redisID + " 0 0")
+		return bulk("tripseal-epoch-1 a 1 " + redisID + " " + redisID + " 0 0")
 	case "set":
 		return "+OK\r\n"
 	}
@@ -254,7 +254,7 @@ func TestTheErrorOfTheClientCanStillBeReached(t *testing.T) {
 	s.kill()
 	openedWith(t, store, 0)
 	_, err := openedWith(t, store, 0)
-	var rejected *mcpseal.RejectError
+	var rejected *tripseal.RejectError
 	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause(), syscall.ECONNREFUSED) {
 		t.Errorf("the cause is not %v", syscall.ECONNREFUSED)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/replay/redisreplay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 // startCluster starts a cluster of three masters, each with a third of the slots.

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// Prefix is the text that every key in Redis begins with. It has at most 128
 	// characters of printable ASCII, without white space and without braces: with braces,
-	// a cluster would keep all keys in one slot. "" means "mcpseal:used:".
+	// a cluster would keep all keys in one slot. "" means "tripseal:used:".
 	Prefix string
 	// Skew is the largest allowed difference between the clocks of any two processes that seal or
 	// open tokens. If Redis may have forgotten used tokens at some time, all tokens issued before
@@ -26,7 +26,7 @@ type Config struct {
 }
 
 const (
-	defaultPrefix = "mcpseal:used:"
+	defaultPrefix = "tripseal:used:"
 	maxPrefix     = 128
 	defaultSkew   = time.Minute
 )

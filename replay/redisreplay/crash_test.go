@@ -11,12 +11,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // rush presents tokens from many goroutines, and counts how often each token opens.
 type rush struct {
-	boundaries []*mcpseal.Boundary
+	boundaries []*tripseal.Boundary
 	tokens     []string
 	opened     []atomic.Int32
 	presented  atomic.Int64
@@ -25,7 +25,7 @@ type rush struct {
 
 func newRush(t *testing.T, s *server, tokens int) *rush {
 	t.Helper()
-	key := mcpseal.GenerateKey().Reveal()
+	key := tripseal.GenerateKey().Reveal()
 	r := &rush{tokens: make([]string, tokens), opened: make([]atomic.Int32, tokens)}
 	for range 3 { // three boundaries with separate clients, as in three processes
 		client := s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
@@ -50,22 +50,22 @@ func (r *rush) run(t *testing.T, group *sync.WaitGroup) {
 	}
 }
 
-func (r *rush) present(t *testing.T, boundary *mcpseal.Boundary, i int) {
+func (r *rush) present(t *testing.T, boundary *tripseal.Boundary, i int) {
 	_, err := boundary.Open(context.Background(), request, r.tokens[i])
 	r.presented.Add(1)
 	if err == nil {
 		r.opened[i].Add(1)
 		return
 	}
-	var rejected *mcpseal.RejectError
-	if !errors.Is(err, mcpseal.ErrRejected) || !errors.As(err, &rejected) {
+	var rejected *tripseal.RejectError
+	if !errors.Is(err, tripseal.ErrRejected) || !errors.As(err, &rejected) {
 		t.Errorf("not a rejection: %v", err)
 		return
 	}
 	switch rejected.Reason {
-	case mcpseal.ReasonStoreFailed:
+	case tripseal.ReasonStoreFailed:
 		r.failed.Add(1)
-	case mcpseal.ReasonReplayed:
+	case tripseal.ReasonReplayed:
 	default:
 		t.Errorf("rejected as %s", rejected.Reason)
 	}

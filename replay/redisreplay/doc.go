@@ -4,7 +4,7 @@
 //	client := redis.NewClient(&redis.Options{Addr: "redis:6379", ContextTimeoutEnabled: true})
 //	store, err := redisreplay.New(ctx, client, redisreplay.Config{})
 //	…
-//	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
+//	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
 // To record that a token is used, the store sends one SET command with NX and PX. This takes one
 // round trip, and the Redis server itself decides whether the token was already used. If this

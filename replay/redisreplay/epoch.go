@@ -20,7 +20,7 @@ type epoch struct {
 	keeps   bool      // true if a restart of the server loses no used token
 }
 
-const epochFormat = "mcpseal-epoch-1"
+const epochFormat = "tripseal-epoch-1"
 
 func newEpoch(now time.Time, r *report) epoch {
 	return epoch{

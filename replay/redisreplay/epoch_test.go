@@ -13,13 +13,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
-const epochKey = "mcpseal:used:epoch"
+const epochKey = "tripseal:used:epoch"
 
-func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bool) {
+func mustSpend(t *testing.T, store tripseal.ReplayStore, use tripseal.Use, want bool) {
 	t.Helper()
 	if first, err := store.Spend(context.Background(), use); err != nil || first != want {
 		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
@@ -28,7 +28,7 @@ func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bo
 
 // This function checks that the store refuses a token because Redis may have forgotten its
 // use. The first tries may fail because a connection is gone.
-func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
+func forgotten(t *testing.T, store tripseal.ReplayStore, use tripseal.Use) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		first, err := store.Spend(context.Background(), use)
@@ -47,7 +47,7 @@ func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 }
 
 // This function uses fresh tokens until the store accepts one.
-func works(t *testing.T, store mcpseal.ReplayStore) {
+func works(t *testing.T, store tripseal.ReplayStore) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		first, err := store.Spend(context.Background(), newUse())
@@ -81,7 +81,7 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	look(t, other)
 	forgotten(t, other, unused)
 	forgotten(t, newStore(t, s.client(t)), alsoUnused)
-	for _, store := range []mcpseal.ReplayStore{store, other} {
+	for _, store := range []tripseal.ReplayStore{store, other} {
 		works(t, store)
 	}
 }
@@ -327,7 +327,7 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 	for _, policy := range []string{"allkeys-random", "volatile-random"} {
 		s := startServer(t)
 		store := newStore(t, s.client(t))
-		var used []mcpseal.Use
+		var used []tripseal.Use
 		for range 2000 {
 			use := newUse()
 			mustSpend(t, store, use, true)
@@ -420,7 +420,7 @@ func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.client(t))
-	for _, text := range []string{"", "none", "mcpseal-epoch-1", "mcpseal-epoch-2 a 1 b c 0 0", strings.Repeat("x", 1<<20)} {
+	for _, text := range []string{"", "none", "tripseal-epoch-1", "tripseal-epoch-2 a 1 b c 0 0", strings.Repeat("x", 1<<20)} {
 		unused := newUse()
 		s.admin(t, "set", epochKey, text)
 		look(t, store)
@@ -452,7 +452,7 @@ func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 			return bulk(epoch), true
 		case "eval":
 			epoch = strings.ToUpper(args[5]) // readCommand returns lower case, but the id of an epoch is in upper case
-			epoch = strings.ReplaceAll(strings.ReplaceAll(epoch, strings.ToUpper(redisID), redisID), "MCPSEAL-EPOCH", "mcpseal-epoch")
+			epoch = strings.ReplaceAll(strings.ReplaceAll(epoch, strings.ToUpper(redisID), redisID), "TRIPSEAL-EPOCH", "tripseal-epoch")
 			return ":1\r\n", true
 		}
 		return actAsRedis(args), true
@@ -481,7 +481,7 @@ func TestEachMasterHasItsEpoch(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
 	store := newStore(t, restricted(t, client, nodes))
-	var uses []mcpseal.Use
+	var uses []tripseal.Use
 	for range 60 {
 		uses = append(uses, newUse())
 	}
@@ -511,7 +511,7 @@ func TestASlotThatMovesTakesNoEpochAlong(t *testing.T) {
 	store := newStore(t, restricted(t, client, nodes))
 	from, to := nodes[0].client(t), nodes[1].client(t)
 	fromID, toID := from.Do(ctx, "cluster", "myid").Val(), to.Do(ctx, "cluster", "myid").Val()
-	keys := from.Keys(ctx, "mcpseal:used:epoch*").Val()
+	keys := from.Keys(ctx, "tripseal:used:epoch*").Val()
 	if len(keys) != 1 || client.ClusterKeySlot(ctx, keys[0]).Val() != 0 {
 		t.Fatalf("the first node has %q", keys)
 	}
@@ -529,7 +529,7 @@ func TestASlotThatMovesTakesNoEpochAlong(t *testing.T) {
 	look(t, store)
 	started := newStore(t, restricted(t, client, nodes))
 	for range 30 {
-		for _, store := range []mcpseal.ReplayStore{store, started} {
+		for _, store := range []tripseal.ReplayStore{store, started} {
 			works(t, store)
 		}
 	}
@@ -614,11 +614,11 @@ func TestSingleUseIsSwitchedOnReplicaByReplica(t *testing.T) {
 	}
 	ctx := context.Background()
 	s := startServer(t)
-	secret := mcpseal.GenerateKey().Reveal()
+	secret := tripseal.GenerateKey().Reveal()
 	store := newStore(t, s.client(t))
 	old := newBoundary(t, secret, nil, 0, quiet)
 	switched := newBoundary(t, secret, store, 0, quiet)
-	open := func(boundary *mcpseal.Boundary, token string) bool {
+	open := func(boundary *tripseal.Boundary, token string) bool {
 		_, err := boundary.Open(ctx, request, token)
 		return err == nil
 	}

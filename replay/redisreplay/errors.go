@@ -10,13 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // failure is an error of the Redis client with a text that is safe to log. The text of the
 // original error may hold a secret.
 type failure struct {
-	text mcpseal.PlainError
+	text tripseal.PlainError
 	err  error
 }
 
@@ -26,10 +26,10 @@ func (f *failure) Unwrap() []error { return []error{f.text, f.err} }
 // explain returns err with a text that is safe to log. The text says what is wrong and, if
 // that is not obvious, what to do.
 func explain(err error) error {
-	if isType[mcpseal.PlainError](err) {
+	if isType[tripseal.PlainError](err) {
 		return err
 	}
-	text := mcpseal.PlainError("Redis failed in an unknown way")
+	text := tripseal.PlainError("Redis failed in an unknown way")
 	for _, known := range causes {
 		if known.is(err) {
 			text = known.text
@@ -43,11 +43,11 @@ func explain(err error) error {
 // Replies of a server come before network errors, because they are more precise.
 var causes = []struct {
 	is   func(error) bool
-	text mcpseal.PlainError
+	text tripseal.PlainError
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
 	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking; " +
+		"it needs ~tripseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking; " +
 		"a client that routes reads also needs +readonly and +command"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, because uses are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},

@@ -6,9 +6,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/keys"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // A fleet of replicas shares a Redis, so that each token works only once in the whole fleet.
@@ -20,14 +20,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{
-		Addr: "redis.example.com:6379", Username: "mcpseal", Password: "…",
+		Addr: "redis.example.com:6379", Username: "tripseal", Password: "…",
 		ContextTimeoutEnabled: true, // New refuses a client without it
 	})
 	store, err := redisreplay.New(ctx, client, redisreplay.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com", Replay: store})
+	boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "release.example.com", Replay: store})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Unguarded is a store that believes every answer of Redis. The table of the operations
 // page compares it with a Store.
 type Unguarded struct{ *Store }
 
-func (u Unguarded) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (u Unguarded) Spend(ctx context.Context, use tripseal.Use) (bool, error) {
 	by, err := u.spend(ctx, &use)
 	return by != nil, err
 }

@@ -14,14 +14,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // forgetEnv is the name of an environment variable. It says how long the test uses tokens before it
 // makes Redis forget them, for example "2s". The default is short. Set a longer time to make the
 // table of the operations page.
-const forgetEnv = "MCPSEAL_FORGET"
+const forgetEnv = "TRIPSEAL_FORGET"
 
 const (
 	nothing = "0"
@@ -158,7 +158,7 @@ func (s scene) play(t *testing.T, load time.Duration) (used, unguarded, guarded,
 	// 1. Use tokens, also while s.prepare runs.
 	const workers = 8
 	var mu sync.Mutex
-	var spent []mcpseal.Use
+	var spent []tripseal.Use
 	count := func() int { mu.Lock(); defer mu.Unlock(); return len(spent) }
 	stop := make(chan struct{})
 	var group sync.WaitGroup
@@ -255,7 +255,7 @@ func (s scene) play(t *testing.T, load time.Duration) (used, unguarded, guarded,
 // The token did not work if the error says that Redis may have forgotten it, or that a server
 // evicts keys. After any other error, the function tries again: connections to a server that
 // is gone fail at first.
-func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
+func decided(t *testing.T, store tripseal.ReplayStore, use tripseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		first, err := store.Spend(ctx, use)
@@ -285,7 +285,7 @@ func season(t *testing.T, s *server) {
 func ageEpochs(t *testing.T, client *redis.Client, name string) {
 	t.Helper()
 	ctx := context.Background()
-	for _, prefix := range []string{"trusting:", "mcpseal:used:"} {
+	for _, prefix := range []string{"trusting:", "tripseal:used:"} {
 		text, err := client.Get(ctx, prefix+name).Result()
 		if err != nil {
 			t.Fatal(err)

@@ -1,9 +1,9 @@
-module github.com/mcpseal/mcpseal/replay/redisreplay
+module github.com/tripseal/tripseal/replay/redisreplay
 
 go 1.25.0
 
 require (
-	github.com/mcpseal/mcpseal v0.0.0
+	github.com/tripseal/tripseal v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
 )
 
@@ -13,4 +13,4 @@ require (
 	golang.org/x/sys v0.30.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ../..
+replace github.com/tripseal/tripseal => ../..

@@ -90,7 +90,7 @@ func TestWhenARestartLosesNothing(t *testing.T) {
 // FuzzEpoch parses texts that may be in a server in place of an epoch. A text that
 // parseEpoch accepts must be exactly the text of an epoch.
 func FuzzEpoch(f *testing.F) {
-	f.Add("mcpseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
+	f.Add("tripseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
 	f.Add("none abc")
 	f.Fuzz(func(t *testing.T, text string) {
 		e, ok := parseEpoch(text)

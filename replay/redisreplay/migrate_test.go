@@ -60,5 +60,5 @@ func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 }
 
 func key(flow [16]byte) string {
-	return "mcpseal:used:" + base64.RawURLEncoding.EncodeToString(flow[:]) + ".1"
+	return "tripseal:used:" + base64.RawURLEncoding.EncodeToString(flow[:]) + ".1"
 }

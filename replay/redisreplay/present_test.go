@@ -17,15 +17,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 const (
 	presentEnv = "REDISREPLAY_PRESENT" // the address of the server
 	numberEnv  = "REDISREPLAY_NUMBER"  // the number of the process
 	keyEnv     = "REDISREPLAY_KEY"
-	usesEnv    = "MCPSEAL_USES"
+	usesEnv    = "TRIPSEAL_USES"
 
 	processes  = 4
 	goroutines = 64
@@ -52,15 +52,15 @@ func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := mcpseal.ParseKey(key)
+	parsed, err := tripseal.ParseKey(key)
 	if err != nil {
 		return err
 	}
-	ring, err := mcpseal.NewRing(parsed)
+	ring, err := tripseal.NewRing(parsed)
 	if err != nil {
 		return err
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
+	boundary, err := tripseal.New(tripseal.Config{
 		Keys: ring, Audience: "deploy.example.com", Replay: store, ReplayTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -75,11 +75,11 @@ func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	failed := make([]error, goroutines)
 	open := func(g, i int) {
 		_, err := boundary.Open(context.Background(), request, tokens[i])
-		var rejected *mcpseal.RejectError
+		var rejected *tripseal.RejectError
 		switch {
 		case err == nil:
 			won[g] = append(won[g], i)
-		case !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonReplayed:
+		case !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonReplayed:
 			failed[g] = fmt.Errorf("token %d: %w, %v", i, err, rejected)
 		}
 	}
@@ -127,7 +127,7 @@ func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	}
 	s := startServer(t)
 	newStore(t, s.client(t)) // makes an epoch that is older than the tokens
-	key := mcpseal.GenerateKey().Reveal()
+	key := tripseal.GenerateKey().Reveal()
 	sealer := newBoundary(t, key, nil, 0, nil)
 	tokens := make([]string, count)
 	for i := range tokens {

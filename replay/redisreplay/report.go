@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // report is what a server says about itself.
@@ -29,10 +29,10 @@ type report struct {
 }
 
 const (
-	errReplica = mcpseal.PlainError("this Redis is a replica: connect to the master")
-	errEvicts  = mcpseal.PlainError("a server evicts keys when its memory is full, and used tokens would work again: " +
+	errReplica = tripseal.PlainError("this Redis is a replica: connect to the master")
+	errEvicts  = tripseal.PlainError("a server evicts keys when its memory is full, and used tokens would work again: " +
 		"set its maxmemory-policy to noeviction, or use another server")
-	errNobody = mcpseal.PlainError("this Redis does not say in INFO which server it is (run_id, master_replid, role, maxmemory_policy), " +
+	errNobody = tripseal.PlainError("this Redis does not say in INFO which server it is (run_id, master_replid, role, maxmemory_policy), " +
 		"so the store cannot notice when this Redis forgets used tokens: use another server")
 )
 

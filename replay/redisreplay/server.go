@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 
 	lookTimeout = 2 * time.Second
 
-	errForgot = mcpseal.PlainError("Redis may have forgotten whether this token was used: " +
+	errForgot = tripseal.PlainError("Redis may have forgotten whether this token was used: " +
 		"the user starts over; normal for a minute after Redis was new, restarted, flushed or failed over")
-	errUnknown  = mcpseal.PlainError("the answer came from a Redis that the store has not checked")
-	errRestless = mcpseal.PlainError("the epoch in Redis changes too fast to be read")
-	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
+	errUnknown  = tripseal.PlainError("the answer came from a Redis that the store has not checked")
+	errRestless = tripseal.PlainError("the epoch in Redis changes too fast to be read")
+	errPanicked = tripseal.PlainError("a hook of the Redis client panicked")
 )
 
 // server represents one Redis server that keeps used tokens: the only one, or a node of a cluster.

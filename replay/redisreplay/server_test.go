@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // server is a Redis that a test has started.
@@ -105,7 +105,7 @@ func (s *server) resume() { goOn(s.cmd.Process) }
 
 func binary(t *testing.T) string {
 	t.Helper()
-	name := os.Getenv("MCPSEAL_REDIS_SERVER")
+	name := os.Getenv("TRIPSEAL_REDIS_SERVER")
 	if name == "" {
 		name = "redis-server"
 	}
@@ -116,7 +116,7 @@ func binary(t *testing.T) string {
 	case os.Getenv("CI") != "":
 		t.Fatalf("CI must run this test, and there is no redis-server: %v", err)
 	default:
-		t.Skipf("there is no redis-server to test with; install one, or name it in MCPSEAL_REDIS_SERVER: %v", err)
+		t.Skipf("there is no redis-server to test with; install one, or name it in TRIPSEAL_REDIS_SERVER: %v", err)
 	}
 	return ""
 }
@@ -159,25 +159,25 @@ var quiet = slog.New(slog.DiscardHandler)
 // are issued after settle.
 func settle() { time.Sleep(3 * time.Millisecond) }
 
-func newUse() mcpseal.Use {
-	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute)}
+func newUse() tripseal.Use {
+	use := tripseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute)}
 	rand.Read(use.Flow[:])
 	return use
 }
 
-var request = mcpseal.Request{Method: "tools/call", Target: "deploy"}
+var request = tripseal.Request{Method: "tools/call", Target: "deploy"}
 
-func newBoundary(t testing.TB, key string, store mcpseal.ReplayStore, timeout time.Duration, log *slog.Logger) *mcpseal.Boundary {
+func newBoundary(t testing.TB, key string, store tripseal.ReplayStore, timeout time.Duration, log *slog.Logger) *tripseal.Boundary {
 	t.Helper()
-	parsed, err := mcpseal.ParseKey(key)
+	parsed, err := tripseal.ParseKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := mcpseal.NewRing(parsed)
+	ring, err := tripseal.NewRing(parsed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	boundary, err := mcpseal.New(mcpseal.Config{
+	boundary, err := tripseal.New(tripseal.Config{
 		Keys: ring, Audience: "deploy.example.com", Replay: store, ReplayTimeout: timeout, Logger: log,
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func newBoundary(t testing.TB, key string, store mcpseal.ReplayStore, timeout ti
 	return boundary
 }
 
-func sealToken(t testing.TB, boundary *mcpseal.Boundary) string {
+func sealToken(t testing.TB, boundary *tripseal.Boundary) string {
 	t.Helper()
 	ctx := context.Background()
 	round, err := boundary.Open(ctx, request, "")

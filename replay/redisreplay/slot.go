@@ -6,13 +6,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 const (
 	slots = 16384
 
-	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
+	errNoSlots = tripseal.PlainError("a Redis of the cluster has no slots")
 )
 
 // ownSlot returns the lowest slot that the server owns and that is not below minSlot. So every

@@ -15,8 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 func TestAUseIsOneKeyThatEndsWithTheToken(t *testing.T) {
@@ -145,12 +145,12 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func TestNonsenseIsRefused(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
-	for name, spoil := range map[string]func(*mcpseal.Use){
-		"a negative round": func(u *mcpseal.Use) { u.Round = -1 },
-		"too many rounds":  func(u *mcpseal.Use) { u.Round = 1 << 16 },
-		"over":             func(u *mcpseal.Use) { u.Until = time.Now() },
-		"no end":           func(u *mcpseal.Use) { u.Until = time.Time{} },
-		"long over":        func(u *mcpseal.Use) { u.Until = time.UnixMilli(math.MinInt64) },
+	for name, spoil := range map[string]func(*tripseal.Use){
+		"a negative round": func(u *tripseal.Use) { u.Round = -1 },
+		"too many rounds":  func(u *tripseal.Use) { u.Round = 1 << 16 },
+		"over":             func(u *tripseal.Use) { u.Until = time.Now() },
+		"no end":           func(u *tripseal.Use) { u.Until = time.Time{} },
+		"long over":        func(u *tripseal.Use) { u.Until = time.UnixMilli(math.MinInt64) },
 	} {
 		use := newUse()
 		spoil(&use)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
-	"github.com/mcpseal/mcpseal/sealtest"
+	"github.com/tripseal/tripseal/replay/redisreplay"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestOneServerPassesTheSuite(t *testing.T) {
@@ -129,7 +129,7 @@ func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 // to INFO, or puts a wrong id into it.
 func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
 	s := startServer(t)
-	refused(t, s.as(t, "~mcpseal:used:*", "+set", "+get", "+eval", "+ping", "+config|get"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
+	refused(t, s.as(t, "~tripseal:used:*", "+set", "+get", "+eval", "+ping", "+config|get"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
 	for _, line := range []string{"run_id", "master_replid", "role", "maxmemory_policy"} {
 		client := servedBy(t, func(args []string) (string, bool) {
 			reply := actAsRedis(args)
@@ -153,14 +153,14 @@ func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
 }
 
 // documentedRights has the ACL rules that the operations page recommends.
-var documentedRights = []any{"~mcpseal:used:*", "+set", "+get", "+eval", "+info", "+config|get"}
+var documentedRights = []any{"~tripseal:used:*", "+set", "+get", "+eval", "+info", "+config|get"}
 
 func TestTheDocumentedRightsAreEnough(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rule := strings.Trim(fmt.Sprintf("%v", documentedRights), "[]"); !strings.Contains(string(page), "`ACL SETUSER mcpseal on >… "+rule+"`") {
+	if rule := strings.Trim(fmt.Sprintf("%v", documentedRights), "[]"); !strings.Contains(string(page), "`ACL SETUSER tripseal on >… "+rule+"`") {
 		t.Errorf("the operations page does not have the rule %s", rule)
 	}
 	store := newStore(t, startServer(t).as(t, documentedRights...))
@@ -172,7 +172,7 @@ func TestTheDocumentedRightsAreEnough(t *testing.T) {
 // issued before the restart.
 func TestWithoutConfigARestartIsForgetting(t *testing.T) {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always",
-		"--user", "store", "on", ">secret", "~mcpseal:used:*", "+set", "+get", "+eval", "+info")
+		"--user", "store", "on", ">secret", "~tripseal:used:*", "+set", "+get", "+eval", "+info")
 	client := s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
 	store := newStore(t, client)
 	used := newUse()

@@ -13,10 +13,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
-// Store is a [mcpseal.ReplayStore] in Redis or Valkey. Set it as mcpseal.Config.Replay if
+// Store is a [tripseal.ReplayStore] in Redis or Valkey. Set it as tripseal.Config.Replay if
 // several processes open the same tokens.
 type Store struct {
 	client redis.UniversalClient
@@ -31,9 +31,9 @@ type Store struct {
 }
 
 const (
-	errOver     = mcpseal.PlainError("the token has expired")
-	errStrange  = mcpseal.PlainError("Redis answered in a way that it should not")
-	errBadRound = mcpseal.PlainError("the token's round is not a number that a token can have")
+	errOver     = tripseal.PlainError("the token has expired")
+	errStrange  = tripseal.PlainError("Redis answered in a way that it should not")
+	errBadRound = tripseal.PlainError("the token's round is not a number that a token can have")
 )
 
 const maxRound = 1<<16 - 1
@@ -52,7 +52,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 		return nil, err
 	}
 	s := &Store{
-		client: client, prefix: config.Prefix, skew: config.Skew, logger: mcpseal.Logger(config.Logger),
+		client: client, prefix: config.Prefix, skew: config.Skew, logger: tripseal.Logger(config.Logger),
 		servers: map[*redis.Client]*server{},
 	}
 	if err := s.attachAll(ctx); err != nil {
@@ -62,9 +62,9 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	return s, nil
 }
 
-// Spend spends a token: see [mcpseal.ReplayStore]. It returns no later than the deadline of
+// Spend spends a token: see [tripseal.ReplayStore]. It returns no later than the deadline of
 // the context. A boundary calls Spend for each token that is otherwise accepted.
-func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+func (s *Store) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
 	by, err := s.spend(ctx, &use)
 	if by == nil || err != nil {
 		return false, err
@@ -77,7 +77,7 @@ func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err err
 
 // spend writes the use of a token to Redis. It returns the server that recorded the use, or
 // nil if the token was used before.
-func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
+func (s *Store) spend(ctx context.Context, use *tripseal.Use) (*server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -115,14 +115,14 @@ const maxLifetime = 11 * 365 * 24 * time.Hour
 // result is at least the token's whole lifetime. The result is a duration, so that the server's
 // clock need not agree with the clock of this process. A lifetime longer than maxLifetime is
 // ignored, so that no key of Redis stays for ever.
-func keepFor(use *mcpseal.Use, timeLeft time.Duration) time.Duration {
+func keepFor(use *tripseal.Use, timeLeft time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(timeLeft, lifetime)
 	}
 	return timeLeft // the lifetime makes no sense, so use.Issued is ignored
 }
 
-func (s *Store) key(use *mcpseal.Use) string {
+func (s *Store) key(use *tripseal.Use) string {
 	key := make([]byte, 0, maxPrefix+32)
 	key = append(key, s.prefix...)
 	key = base64.RawURLEncoding.AppendEncode(key, use.Flow[:])
@@ -139,4 +139,4 @@ type command struct {
 
 func (*command) NoRetry() bool { return true }
 
-var _ mcpseal.ReplayStore = (*Store)(nil)
+var _ tripseal.ReplayStore = (*Store)(nil)

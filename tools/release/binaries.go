@@ -43,7 +43,7 @@ func writeBinaries(repo, version, dir string, wanted []string) error {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return errors.Join(fmt.Errorf("%s is not an empty directory", dir), err)
 	}
-	scratch, err := os.MkdirTemp("", "mcpseal-binaries-")
+	scratch, err := os.MkdirTemp("", "tripseal-binaries-")
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func sourceOf(repo string) (s source, err error) {
 	return s, err
 }
 
-// fileName returns the name of a file of the release: mcpseal_0.1.0_linux_amd64, for example.
+// fileName returns the name of a file of the release: tripseal_0.1.0_linux_amd64, for example.
 func (r *release) fileName(what string) string {
-	return "mcpseal_" + strings.TrimPrefix(r.version, "v") + "_" + what
+	return "tripseal_" + strings.TrimPrefix(r.version, "v") + "_" + what
 }
 
 // writeBinary writes the command for one platform, and its SBOM. It builds the command with
@@ -104,9 +104,9 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	if _, err := output(r.scratch, environment, "go", "install", "-trimpath", "-ldflags=-w -X main.commit="+from.commit, command+"@"+r.version); err != nil {
 		return nil, err
 	}
-	built, err := filepath.Glob(filepath.Join(bin, "bin", "mcpseal*"))
+	built, err := filepath.Glob(filepath.Join(bin, "bin", "tripseal*"))
 	if err == nil && len(built) == 0 { // for another platform than this one, go install uses a subdirectory
-		built, err = filepath.Glob(filepath.Join(bin, "bin", "*", "mcpseal*"))
+		built, err = filepath.Glob(filepath.Join(bin, "bin", "*", "tripseal*"))
 	}
 	if err != nil || len(built) != 1 {
 		return nil, errors.Join(fmt.Errorf("go install made %q", built), err)

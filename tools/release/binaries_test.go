@@ -116,8 +116,8 @@ func TestAReleaseNeedsItsVersionAndASectionOfTheChangelog(t *testing.T) {
 	} {
 		repo := t.TempDir()
 		for name, text := range map[string]string{
-			"CHANGELOG.md":           "# Changelog\n\n" + test.section + "\n",
-			"cmd/mcpseal/version.go": fmt.Sprintf("package main\n\nconst releaseVersion = %q\n", test.constant),
+			"CHANGELOG.md":            "# Changelog\n\n" + test.section + "\n",
+			"cmd/tripseal/version.go": fmt.Sprintf("package main\n\nconst releaseVersion = %q\n", test.constant),
 		} {
 			if err := os.MkdirAll(filepath.Join(repo, filepath.Dir(name)), 0o755); err != nil {
 				t.Fatal(err)

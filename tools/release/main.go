@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	root    = "github.com/mcpseal/mcpseal"
-	command = root + "/cmd/mcpseal"
+	root    = "github.com/tripseal/tripseal"
+	command = root + "/cmd/tripseal"
 )
 
 func main() {
@@ -48,7 +48,7 @@ func rehearse(repo, version string) error {
 	if err := os.RemoveAll(r.dir); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "mcpseal-release-")
+	scratch, err := os.MkdirTemp("", "tripseal-release-")
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func checkVersion(repo, version string) error {
 // checkConstant returns an error if the constant releaseVersion in the command's source differs
 // from the version of the release. For a pre-release, the constant may have any value.
 func checkConstant(repo, version string) error {
-	const name = "cmd/mcpseal/version.go"
+	const name = "cmd/tripseal/version.go"
 	text, err := os.ReadFile(filepath.Join(repo, name))
 	if err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// sdk is an SDK for which mcpseal has an adapter.
+// sdk is an SDK for which tripseal has an adapter.
 type sdk struct {
 	path    string
 	oldest  string // the first version with multi round-trip requests
-	program string // the name of the program that uses the SDK without mcpseal; the programs with mcpseal add a suffix to this name
+	program string // the name of the program that uses the SDK without tripseal; the programs with tripseal add a suffix to this name
 	adapter string
 }
 
@@ -26,7 +26,7 @@ var sdks = []sdk{
 	{"github.com/mark3labs/mcp-go", "v1.0.0", "mcpgo", "mcpgo"},
 }
 
-// strangers are dependencies of mcpseal's optional modules. A program that does not use the
+// strangers are dependencies of tripseal's optional modules. A program that does not use the
 // optional modules must not get these dependencies.
 var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor", "go.opentelemetry.io/"}
 
@@ -162,8 +162,8 @@ func (r *release) tryVersions([]*mod) error {
 	return nil
 }
 
-// tryAdding adds a module of mcpseal to a program that uses the oldest version of an SDK. It
-// returns an error if this adds modules that are not part of mcpseal, or raises the version of
+// tryAdding adds a module of tripseal to a program that uses the oldest version of an SDK. It
+// returns an error if this adds modules that are not part of tripseal, or raises the version of
 // a module.
 func (r *release) tryAdding(s sdk, name, get string) error {
 	p, err := r.newProgram(name)
@@ -243,12 +243,12 @@ func (r *release) tryCommand([]*mod) error {
 	if _, err := output(r.scratch, environment, "go", "install", command+"@"+r.version); err != nil {
 		return err
 	}
-	program := filepath.Join(bin, "mcpseal")
+	program := filepath.Join(bin, "tripseal")
 	printed, err := output(r.scratch, environment, program, "version")
 	if err != nil {
 		return err
 	}
-	if want := "mcpseal version " + strings.TrimPrefix(r.version, "v") + "\n"; !strings.HasPrefix(printed, want) {
+	if want := "tripseal version " + strings.TrimPrefix(r.version, "v") + "\n"; !strings.HasPrefix(printed, want) {
 		return fmt.Errorf("its version is\n%s", printed)
 	}
 	_, err = output(r.scratch, environment, program, "demo")

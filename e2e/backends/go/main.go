@@ -1,4 +1,4 @@
-// Command go is an MCP server on the official Go SDK, without mcpseal. The tests of the proxy
+// Command go is an MCP server on the official Go SDK, without tripseal. The tests of the proxy
 // put the proxy in front of it. It has the tools and the prompt for the input-required-result
 // scenarios of the conformance suite, a resource that asks the user, and a list of tools
 // on several pages. Its handlers believe every state.

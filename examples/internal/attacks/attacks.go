@@ -3,7 +3,7 @@
 // state that was used before; or no state. Each attack is made on each of two replicas.
 //
 // [AreRefused] fails the test unless the server withstands every attack. [Work] runs the
-// same attacks on the same server without mcpseal, and fails the test if one of them has no
+// same attacks on the same server without tripseal, and fails the test if one of them has no
 // effect: an attack that never succeeds proves nothing.
 package attacks
 
@@ -104,7 +104,7 @@ func (a *attack) try(t *testing.T, target *Target, replica int, protected bool) 
 	acted := fleet.Holds() != before
 	if !protected {
 		if !acted {
-			t.Errorf("the attack does nothing even without mcpseal: %s", reply)
+			t.Errorf("the attack does nothing even without tripseal: %s", reply)
 		}
 		return
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // judge checks the replies and the log of the server, and counts the tokens that the server
@@ -78,8 +78,8 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 // observe is the boundary's observer. It records that a token was accepted. The token that came
 // with the request is checked first, and if it is rejected, the request ends. So if any token is
 // accepted, the token that came with the request was accepted too.
-func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
-	if s, ok := ctx.Value(acceptanceKey{}).(*acceptance); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
+func (j *judge) observe(ctx context.Context, e tripseal.Event) {
+	if s, ok := ctx.Value(acceptanceKey{}).(*acceptance); ok && (e.Op == tripseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
 	}
 }
@@ -229,7 +229,7 @@ func (j *judge) checkTexts(member string, value any) error {
 		}
 	case string:
 		j.checkSecrets("an answer", v)
-		prefix := map[string]string{"requestState": mcpseal.PurposeState.Prefix(), "nextCursor": mcpseal.PurposeCursor.Prefix()}[member]
+		prefix := map[string]string{"requestState": tripseal.PurposeState.Prefix(), "nextCursor": tripseal.PurposeCursor.Prefix()}[member]
 		if prefix == "" {
 			return nil
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/mcpgo"
 )
 
 // faults describes what a server does wrong.
@@ -47,8 +47,8 @@ func (f faults) target() Target {
 		}}, nil
 	}
 	return Target{
-		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
-			boundary, err := mcpseal.New(config)
+		Start: func(config tripseal.Config) (*mcp.Server, http.Handler, error) {
+			boundary, err := tripseal.New(config)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -160,8 +160,8 @@ func TestAFaultOnMCPGoIsFound(t *testing.T) {
 	target := func(protect bool, result func() *mcpgotypes.CallToolResult) Target {
 		target := faults{}.target()
 		target.Start = nil
-		target.StartMCPGo = func(config mcpseal.Config, options ...server.ServerOption) (http.Handler, error) {
-			boundary, err := mcpseal.New(config)
+		target.StartMCPGo = func(config tripseal.Config, options ...server.ServerOption) (http.Handler, error) {
+			boundary, err := tripseal.New(config)
 			if err != nil {
 				return nil, err
 			}

@@ -17,13 +17,13 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Environment variables that change what [Survive] does.
 const (
-	CountVariable = "MCPSEAL_MUTATIONS"     // the number of requests to send
-	SeedVariable  = "MCPSEAL_MUTATION_SEED" // the seed of an earlier run, so that its mutations are repeated
+	CountVariable = "TRIPSEAL_MUTATIONS"     // the number of requests to send
+	SeedVariable  = "TRIPSEAL_MUTATION_SEED" // the seed of an earlier run, so that its mutations are repeated
 )
 
 const (
@@ -43,10 +43,10 @@ const (
 // Target is a server to attack.
 type Target struct {
 	// Start makes a server of the official SDK with this config, and its HTTP handler.
-	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
+	Start func(tripseal.Config) (*mcp.Server, http.Handler, error)
 	// StartMCPGo is set in place of Start if the server is built with mcp-go. It must pass
 	// the options to server.NewMCPServer.
-	StartMCPGo func(mcpseal.Config, ...server.ServerOption) (http.Handler, error)
+	StartMCPGo func(tripseal.Config, ...server.ServerOption) (http.Handler, error)
 
 	Path  string   // the path of the server's URL
 	Users []string // the access tokens of the users; nil means that the server has no users
@@ -196,7 +196,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 
 // start makes the server. The judge is its logger, its observer and its middleware.
 func (target *Target) start(j *judge) (http.Handler, error) {
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe}
+	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe}
 	if target.StartMCPGo != nil {
 		return target.StartMCPGo(config, j.watchMCPGo()...)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // addDefaults adds the defaults of missing properties to an object. Unlike

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // fitting checks that a Go type can hold the values that a schema accepts. If an

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // ItemSchema returns the schema of an item of type t. It returns nil if no schema can be

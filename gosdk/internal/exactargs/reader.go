@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal/adapter"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 var (

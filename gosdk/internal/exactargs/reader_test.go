@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // TestDefaultsAreThoseOfTheLibrary compares addDefaults with the schema library. All numbers in

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/exactjson"
 )
 
 // schemas returns the schema of the arguments, and the schema that tools/list shows. The second
@@ -270,7 +270,7 @@ func readNumbers(text []byte) (value any, err error) {
 	// The digest is not used. ArgumentsDigest is called because it refuses two members
 	// with the same name, text that is not UTF-8, and values that are too deep or too
 	// long.
-	binding := mcpseal.Binding{Arguments: text}
+	binding := tripseal.Binding{Arguments: text}
 	if _, err := binding.ArgumentsDigest(); err != nil {
 		return nil, exactjson.ErrMalformed
 	}

@@ -6,17 +6,17 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
 
 // digestLabel is hashed together with a question, so that the digest differs from any
 // other digest of the question.
-const digestLabel = "mcpseal/1 elicit "
+const digestLabel = "tripseal/1 elicit "
 
 // DigestOf returns a question's kind, and a digest of the kind and the question's exact
 // JSON. ok is false if the question has a nil in it, or cannot be written as JSON.
-func DigestOf(question mcp.InputRequest) (kind mcpseal.Kind, digest [16]byte, ok bool) {
+func DigestOf(question mcp.InputRequest) (kind tripseal.Kind, digest [16]byte, ok bool) {
 	if kind = KindOf(question); kind == 0 || !whole.Question(question) {
 		return 0, digest, false
 	}

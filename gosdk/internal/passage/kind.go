@@ -3,31 +3,31 @@ package passage
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // KindOf returns the kind of a question, or 0 if the value is nil or not a question.
-func KindOf(question mcp.InputRequest) mcpseal.Kind {
+func KindOf(question mcp.InputRequest) tripseal.Kind {
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
 		if q == nil {
 			return 0
 		}
 		if isURL(q) {
-			return mcpseal.KindURL
+			return tripseal.KindURL
 		}
-		return mcpseal.KindForm
+		return tripseal.KindForm
 	case *mcp.CreateMessageParams:
 		if q != nil {
-			return mcpseal.KindSampling
+			return tripseal.KindSampling
 		}
 	case *mcp.CreateMessageWithToolsParams:
 		if q != nil {
-			return mcpseal.KindSampling
+			return tripseal.KindSampling
 		}
 	case *mcp.ListRootsParams:
 		if q != nil {
-			return mcpseal.KindRoots
+			return tripseal.KindRoots
 		}
 	}
 	return 0
@@ -40,23 +40,23 @@ func isURL(q *mcp.ElicitParams) bool {
 
 // KindOfAnswer returns a kind of question that the answer can answer, or 0 if there is
 // none.
-func KindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
+func KindOfAnswer(answer mcp.InputResponse) tripseal.Kind {
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:
 		if a != nil {
-			return mcpseal.KindForm
+			return tripseal.KindForm
 		}
 	case *mcp.CreateMessageResult:
 		if a != nil {
-			return mcpseal.KindSampling
+			return tripseal.KindSampling
 		}
 	case *mcp.CreateMessageWithToolsResult:
 		if a != nil {
-			return mcpseal.KindSampling
+			return tripseal.KindSampling
 		}
 	case *mcp.ListRootsResult:
 		if a != nil {
-			return mcpseal.KindRoots
+			return tripseal.KindRoots
 		}
 	}
 	return 0

@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Functions of package gosdk that package elicit needs. Package gosdk sets them.
@@ -48,7 +48,7 @@ type Call struct {
 	// results. Only elicit calls the method Wrote, so a state from elsewhere cannot pass
 	// for a state of elicit.
 	mu     sync.Mutex // needed because a handler may still run after its call has ended
-	round  *mcpseal.Round
+	round  *tripseal.Round
 	wrote  []written
 	asking bool                // true if the last run asked questions
 	owed   mcp.InputRequestMap // the handler must return a Pending with these questions; nil if it need not return a Pending
@@ -70,7 +70,7 @@ type Call struct {
 // Within.
 type withinRun struct {
 	req     mcp.Request
-	round   *mcpseal.Round
+	round   *tripseal.Round
 	state   string
 	answers mcp.InputResponseMap
 }
@@ -81,7 +81,7 @@ type written struct {
 }
 
 // maxWritten is how many states a Call stores at most. It is small because each state may
-// have mcpseal.Config.MaxState bytes.
+// have tripseal.Config.MaxState bytes.
 const maxWritten = 8
 
 type key struct{}
@@ -278,7 +278,7 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 }
 
 // Begin begins the given round. The caller must not change the Round afterwards.
-func (c *Call) Begin(round *mcpseal.Round) {
+func (c *Call) Begin(round *tripseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.round, c.wrote, c.asking, c.waits, c.input, c.owed = round, nil, false, false, nil, nil
@@ -344,11 +344,11 @@ func sameValue(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	one, err := (&mcpseal.Binding{Arguments: a}).ArgumentsDigest()
+	one, err := (&tripseal.Binding{Arguments: a}).ArgumentsDigest()
 	if err != nil {
 		return false
 	}
-	other, err := (&mcpseal.Binding{Arguments: b}).ArgumentsDigest()
+	other, err := (&tripseal.Binding{Arguments: b}).ArgumentsDigest()
 	return err == nil && one == other
 }
 
@@ -366,7 +366,7 @@ func targetOf(req mcp.Request) (target string, arguments []byte, promptArgs map[
 	return "", nil, nil
 }
 
-func (c *Call) opened() *mcpseal.Round {
+func (c *Call) opened() *tripseal.Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.round
@@ -395,7 +395,7 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 
 // Written reports whether elicit wrote this state, and asked the questions that have these
 // digests. It returns true if the token says so, or if the operator waived
-// mcpseal.ClaimWording. The call of an older client may run the handler several times, and
+// tripseal.ClaimWording. The call of an older client may run the handler several times, and
 // the SDK passes the state from one run to the next without a token. So Written also returns
 // true if elicit wrote the state in an earlier run of the same call.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
@@ -406,7 +406,7 @@ func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if round == nil || round.First() {
 		return false
 	}
-	if round.Waived()&mcpseal.ClaimWording != 0 {
+	if round.Waived()&tripseal.ClaimWording != 0 {
 		return true
 	}
 	questions, _ := round.Questions()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // TestARoundOfACallBeginsAnew checks that a new round gets a new asker, and that the handler need
@@ -24,7 +24,7 @@ func TestARoundOfACallBeginsAnew(t *testing.T) {
 	}
 	call.Owe(mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}})
 	before := within()
-	call.Begin(new(mcpseal.Round))
+	call.Begin(new(tripseal.Round))
 	if call.Owes() || within() == before {
 		t.Error("the round before counts")
 	}

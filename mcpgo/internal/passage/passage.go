@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/tripseal/tripseal"
 )
 
 // Call is a context that marks a call whose state and answers have passed a boundary. It is
@@ -18,7 +18,7 @@ import (
 type Call struct {
 	context.Context
 	Server *server.MCPServer // nil in tests of handlers
-	Round  mcpseal.Round
+	Round  tripseal.Round
 	State  string // the state in plaintext that the handler gets; not set in tests of handlers
 }
 

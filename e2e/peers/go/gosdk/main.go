@@ -1,4 +1,4 @@
-// Command gosdk is an MCP server on the official Go SDK, without mcpseal. The probe attacks it.
+// Command gosdk is an MCP server on the official Go SDK, without tripseal. The probe attacks it.
 //
 // It does what the SDK's pages show: InputRequests and a plain RequestState in a result ("Multi
 // round-trip requests" in server.md), ServerOptions.PageSize, and RequireBearerToken with a

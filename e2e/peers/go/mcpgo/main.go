@@ -1,4 +1,4 @@
-// Command mcpgo is an MCP server on mcp-go, without mcpseal. The probe attacks it.
+// Command mcpgo is an MCP server on mcp-go, without tripseal. The probe attacks it.
 //
 // It does what mcp-go's pages and examples show:
 //   - NewInputRequestBuilder with a plain state, and ElicitationResponse to read the answer

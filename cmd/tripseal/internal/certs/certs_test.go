@@ -1,0 +1,165 @@
+package certs
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+)
+
+// files describes the files of a certificate and its key.
+type files struct {
+	authority *certstest.Authority // signs the certificate
+	cert, key string               // the paths of the files
+}
+
+func newFiles(t *testing.T) *files {
+	t.Helper()
+	dir := t.TempDir()
+	f := &files{certstest.NewAuthority(t), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
+	f.renew(t, "first.example.com")
+	return f
+}
+
+// renew writes a new certificate with a new key.
+func (f *files) renew(t *testing.T, name string) {
+	t.Helper()
+	cert, key := f.authority.Issue(t, certstest.Leaf{DNS: []string{name}})
+	write(t, f.cert, cert)
+	write(t, f.key, key)
+}
+
+func write(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, f *files) (p *Pair, clock *time.Time, log *bytes.Buffer) {
+	t.Helper()
+	log = new(bytes.Buffer)
+	p, err := Load(f.cert, f.key, "", slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	p.now = func() time.Time { return now }
+	return p, &now, log
+}
+
+func nameOf(p *Pair) string { return p.Current().Leaf.DNSNames[0] }
+
+func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
+	f := newFiles(t)
+	p, clock, log := load(t, f)
+	f.renew(t, "second.example.com")
+	if nameOf(p) != "first.example.com" {
+		t.Error("the files are looked at again at once")
+	}
+	*clock = clock.Add(lookEvery)
+	if nameOf(p) != "second.example.com" {
+		t.Error("the renewed certificate is not in use")
+	}
+	if !strings.Contains(log.String(), "a certificate was renewed") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
+	f := newFiles(t)
+	p, clock, log := load(t, f)
+	_, other := f.authority.Issue(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	for name, change := range map[string]func(){
+		"another key": func() { write(t, f.key, other) },
+		"empty":       func() { write(t, f.cert, nil) },
+		"gone":        func() { os.Remove(f.cert) },
+	} {
+		change()
+		*clock = clock.Add(lookEvery)
+		if nameOf(p) != "first.example.com" {
+			t.Errorf("%s: the certificate is no longer in use", name)
+		}
+		if !strings.Contains(log.String(), "the old one stays in use") {
+			t.Errorf("%s: %s", name, log)
+		}
+		log.Reset()
+	}
+	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
+	write(t, f.cert, old)
+	write(t, f.key, oldKey)
+	*clock = clock.Add(lookEvery)
+	if nameOf(p) != "first.example.com" {
+		t.Error("a certificate that has expired is in use")
+	}
+	f.renew(t, "third.example.com")
+	*clock = clock.Add(lookEvery)
+	if nameOf(p) != "third.example.com" {
+		t.Error("the files are good again, and the certificate is not in use")
+	}
+}
+
+func TestFilesThatAreNoCertificateAreRefused(t *testing.T) {
+	f := newFiles(t)
+	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
+	early, earlyKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"early.example.com"}, NotBefore: time.Now().Add(time.Hour), NotAfter: time.Now().Add(2 * time.Hour)})
+	_, otherKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	cert, err := os.ReadFile(f.cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cert, key []byte
+		want      string
+	}{
+		"another key":  {cert, otherKey, "the key is that of another certificate"},
+		"expired":      {old, oldKey, "expired on"},
+		"swapped":      {key, cert, "are not a certificate and its key"},
+		"no PEM":       {[]byte("x"), key, "are not a certificate and its key"},
+		"too long":     {bytes.Repeat([]byte("x"), maxFile+1), key, "longer than 1 MiB"},
+		"no key there": {cert, nil, "are not a certificate and its key"},
+		"half written": {append(bytes.Clone(cert), cert[:len(cert)/2]...), key, "ends with something that is not a certificate"},
+		"not yet":      {early, earlyKey, "is valid only from"},
+	} {
+		write(t, f.cert, c.cert)
+		write(t, f.key, c.key)
+		if _, err := Load(f.cert, f.key, "", slog.Default()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none"), f.key, "", slog.Default()); err == nil {
+		t.Error("a file that is not there is accepted")
+	}
+}
+
+func TestACertificateMustBeForItsHost(t *testing.T) {
+	f := newFiles(t)
+	if _, err := Load(f.cert, f.key, "first.example.com", slog.Default()); err != nil {
+		t.Error(err)
+	}
+	if _, err := Load(f.cert, f.key, "second.example.com", slog.Default()); err == nil || !strings.Contains(err.Error(), "is for another host") {
+		t.Error(err)
+	}
+}
+
+func TestAPoolNeedsACertificate(t *testing.T) {
+	f := newFiles(t)
+	if _, err := Pool(f.cert); err != nil {
+		t.Error(err)
+	}
+	if _, err := Pool(f.key); err == nil {
+		t.Error("a key is accepted as a certificate")
+	}
+	if _, err := Pool(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that is not there is accepted")
+	}
+}

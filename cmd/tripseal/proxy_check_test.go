@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
+)
+
+// check runs the command "tripseal proxy check" on a file with this text. It returns what the
+// command prints, and the exit code.
+func check(t *testing.T, file string) (string, int) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "proxy.yaml")
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := run([]string{"proxy", "check", name}, strings.NewReader(""), &out, &errs)
+	return out.String(), code
+}
+
+func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	away := identitytest.Start()
+	away.Close()
+	authority := certstest.NewAuthority(t)
+	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"mcp.example.com"}})
+	_, otherKey, _ := authority.Files(t, certstest.Leaf{DNS: []string{"mcp.example.com"}})
+	elsewhere, elsewhereKey, _ := authority.Files(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	redis := startRedis(t)
+	keyFile := filepath.Join(t.TempDir(), "keys")
+	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)); code != 0 {
+		t.Fatal(code)
+	}
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tlsUpstream := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key)
+
+	good := strings.Join([]string{
+		"upstream: " + leaky(t), "listen: 127.0.0.1:8080", "audience: release.example.com", "keys: " + keyFile,
+		"identity: jwt", "jwt-issuer: " + provider.Issuer, "resource: " + identitytest.Audience,
+		"tls-cert: " + cert, "tls-key: " + key, "single-use: true", "redis: " + redis.address,
+	}, "\n")
+	if out, code := check(t, good); code != 0 || out != "ok   file\nok   settings\nok   keys\nok   store of used tokens\nok   identity\nok   certificate\nok   upstream\n" {
+		t.Errorf("%d\n%s", code, out)
+	}
+	for name, c := range map[string]struct{ from, to, want string }{
+		"an unknown field":           {"listen:", "lisen:", `bad  file: .*there is no field "lisen"; was listen meant?`},
+		"a missing identity":         {"identity: jwt\n", "", "bad  settings: --identity is missing: choose header, jwt or mtls, or anonymous if there are no users"},
+		"a broken key file":          {keyFile, broken, "bad  keys: --keys: "},
+		"no key file":                {keyFile, keyFile + "-none", "bad  keys: --keys: "},
+		"a dead upstream":            {"upstream: " + strings.Fields(good)[1], "upstream: http://127.0.0.1:1/mcp", "bad  upstream: .*connection refused"},
+		"an upstream of nobody":      {"upstream: " + strings.Fields(good)[1], "upstream: " + tlsUpstream.address, "bad  upstream: .*certificate"},
+		"the key of another":         {"tls-key: " + key, "tls-key: " + otherKey, "bad  certificate: --tls-cert: .* are not a certificate and its key: the key is that of another certificate"},
+		"the certificate of another": {cert + "\ntls-key: " + key, elsewhere + "\ntls-key: " + elsewhereKey, "bad  certificate: --tls-cert: .*is for another host"},
+		"no issuer":                  {provider.Issuer, away.Issuer, "bad  identity: "},
+		"no Redis":                   {redis.address, "unix:///none", "bad  store of used tokens: --redis: "},
+	} {
+		if !strings.Contains(good, c.from) {
+			t.Fatalf("%s: %q is not in the file", name, c.from)
+		}
+		out, code := check(t, strings.Replace(good, c.from, c.to, 1))
+		before, after, _ := strings.Cut(c.want, ".*")
+		if code != exitNo || !strings.Contains(out, before) || !strings.Contains(out, after) {
+			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+	}
+}
