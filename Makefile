@@ -7,31 +7,31 @@ test: ## all tests of all modules
 	go test work
 
 bench: ## against the floor and against what one would use instead
-	cd bench && go run .
+	cd test/bench && go run .
 
 fuzz: ## five minutes for every fuzz target
 	FUZZTIME=5m .ci/run
 
 mutate: ## 10,000 mutated requests for every example server, with the race detector
-	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking ./examples/pages
+	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./test/conformance ./examples/deploy ./examples/booking ./examples/pages
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
-	go run ./e2e/rules
+	go run ./test/rules
 
 proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
-	e2e/proxy
+	test/proxy/run
 
 image: ## the container image, into .cache/image
-	scripts/image
+	deploy/image
 
 proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
-	e2e/proxydiff/run 5m
+	test/proxydiff/run 5m
 
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
-	e2e/peers/run all
+	test/peers/probed/run all
 
 proof: ## the page that compares the demo's server without and with protection
-	go run ./e2e/proof docs/proof/index.html
+	go run ./test/proof docs/proof/index.html
 
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update

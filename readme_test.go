@@ -40,7 +40,7 @@ func checkCode(t *testing.T, page string) {
 		"gosdk/gosdktest/example_test.go",
 		"sealtest/example_test.go",
 		"otelseal/example_test.go",
-		"e2e/telemetry/replica.go",
+		"test/telemetry/replica.go",
 		"examples/metrics/main.go",
 	} {
 		source, err := os.ReadFile(file)

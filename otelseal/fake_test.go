@@ -18,7 +18,7 @@ import (
 )
 
 // meter is a Meter for tests. This module must not depend on the SDK, so its tests do not use the
-// SDK's Meter. The tests in e2e/telemetry use the SDK's Meter.
+// SDK's Meter. The tests in test/telemetry use the SDK's Meter.
 type meter struct {
 	noop.Meter
 	broken bool // true if every measurement panics

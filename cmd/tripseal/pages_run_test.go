@@ -50,8 +50,8 @@ var commandsByPage = map[string]map[string]lineTest{
 	"CONTRIBUTING.md": {"interop/run": {by: ".ci/run: \ninterop/run\n"}},
 	"docs/peers.md":   {},
 	"docs/kubernetes.md": {
-		"scripts/image 0.1.0": {by: "e2e/image/run: $(scripts/image 0.1.0)"},
-		"skopeo copy oci-archive:.cache/image/tripseal-0.1.0.tar docker://REGISTRY/tripseal:0.1.0": {by: `scripts/image: echo ".cache/image/tripseal-$tag.tar`},
+		"deploy/image 0.1.0": {by: "test/image/run: $(deploy/image 0.1.0)"},
+		"skopeo copy oci-archive:.cache/image/tripseal-0.1.0.tar docker://REGISTRY/tripseal:0.1.0": {by: `deploy/image: echo ".cache/image/tripseal-$tag.tar`},
 		"tripseal proxy check proxy.yaml --keys keys --upstream http://127.0.0.1:9000/mcp":         {before: "page-tool settings > proxy.yaml"},
 		"kubectl create secret tls release-tls --cert=tls.crt --key=tls.key":                       {before: "touch tls.crt tls.key"},
 		"kubectl port-forward deployment/release 9090": {

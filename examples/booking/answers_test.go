@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/mutate"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/mutate"
 )
 
 func TestMain(m *testing.M) {

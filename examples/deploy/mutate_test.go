@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/mutate"
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {

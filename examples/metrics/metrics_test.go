@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/mutate"
 	"github.com/tripseal/tripseal/keys"
 )
 

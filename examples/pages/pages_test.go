@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/mutate"
 )
 
 // TestAWalkMissesAndRepeatsNothing reads all orders over HTTP, page by page, while other orders are

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/examples/internal/attacks"
-	"github.com/tripseal/tripseal/examples/internal/mutate"
+	"github.com/tripseal/tripseal/test/attacks"
+	"github.com/tripseal/tripseal/test/mutate"
 	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/gosdk/elicit"
 	"github.com/tripseal/tripseal/replay"
