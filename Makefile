@@ -1,4 +1,4 @@
-.PHONY: proof proxy image check test bench fuzz mutate rules proxydiff peers vectors release release-check
+.PHONY: proxy image check test bench fuzz mutate rules proxydiff peers vectors release release-check
 
 check: ## everything that CI checks
 	.ci/run
@@ -29,9 +29,6 @@ proxydiff: ## five minutes of mutated messages through the proxy, read by Python
 
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
 	test/peers/probed/run all
-
-proof: ## the page that compares the demo's server without and with protection
-	go run ./test/proof docs/proof/index.html
 
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update
