@@ -13,8 +13,7 @@ import (
 // state is what a handler remembers between two rounds.
 type state struct {
 	Folder string   // of the user
-	Asked  string   // the question of the previous round
-	Agreed []string // the questions to which the user said yes
+	Agreed []string // the keys of the questions to which the user said yes
 }
 
 // call is one round of a call to a tool.

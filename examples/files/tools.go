@@ -17,24 +17,24 @@ var errDeclined = errors.New("declined")
 
 // asking is an error that carries a question from the function confirm up to the handler. Every
 // function in between returns it at once, and runs again when the client sends the answer.
-type asking struct{ message string }
+type asking struct{ key, message string }
 
 func (*asking) Error() string { return "the user was not asked yet" }
 
-// confirm asks the user a question, and returns nil if the user said yes. A yes counts only for
-// the question with this wording, so it also says what the user agreed to.
-func (c *call) confirm(message string) error {
-	if slices.Contains(c.state.Agreed, message) {
+// confirm asks the user a question, and returns nil if the user said yes. Each question of a tool
+// needs a key of its own.
+func (c *call) confirm(key, message string) error {
+	if slices.Contains(c.state.Agreed, key) {
 		return nil
 	}
-	answer, ok := c.answers["confirm"].(*mcp.ElicitResult)
-	if !ok || c.state.Asked != message {
-		return &asking{message}
+	answer, ok := c.answers[key].(*mcp.ElicitResult)
+	if !ok {
+		return &asking{key, message}
 	}
 	if answer.Action != "accept" || answer.Content["ok"] != true {
 		return errDeclined
 	}
-	c.state.Agreed = append(c.state.Agreed, message)
+	c.state.Agreed = append(c.state.Agreed, key)
 	return nil
 }
 
@@ -56,8 +56,7 @@ func (s *service) handler(token string, act func(*call, string) (string, error))
 		asks := new(asking)
 		switch {
 		case errors.As(err, &asks):
-			c.state.Asked = asks.message
-			return s.seal(ctx, req, c, mcp.InputRequestMap{"confirm": confirmation(asks.message)})
+			return s.seal(ctx, req, c, mcp.InputRequestMap{asks.key: confirmation(asks.message)})
 		case errors.Is(err, errDeclined):
 			return say("Nothing was changed.", false), nil
 		case errors.Is(err, fs.ErrNotExist):
@@ -87,7 +86,7 @@ func (s *service) mayDelete(c *call, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.confirm("Delete " + name + "?"); err != nil || !info.IsDir() {
+	if err := c.confirm("confirm", "Delete " + name + "?"); err != nil || !info.IsDir() {
 		return err
 	}
 	entries, err := fs.ReadDir(s.files.FS(), name)
@@ -98,14 +97,14 @@ func (s *service) mayDelete(c *call, name string) error {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	return c.confirm("Delete also " + strings.Join(names, ", ") + "?")
+	return c.confirm("below", "Delete also " + strings.Join(names, ", ") + "?")
 }
 
 func (s *service) archive(c *call, name string) (string, error) {
 	if _, err := s.files.Stat(name); err != nil {
 		return "", err
 	}
-	if err := c.confirm("Archive " + name + "?"); err != nil {
+	if err := c.confirm("confirm", "Archive " + name + "?"); err != nil {
 		return "", err
 	}
 	return "Archived.", s.files.Rename(name, name+".archived")
