@@ -26,7 +26,7 @@ func checkCode(t *testing.T, page string) {
 	}
 	var compiled strings.Builder
 	for _, file := range []string{
-		"examples/standalone/main.go",
+		"example_nosdk_test.go",
 		"example_test.go",
 		"gosdk/example_test.go",
 		"gosdk/example_adopting_test.go",
@@ -34,14 +34,15 @@ func checkCode(t *testing.T, page string) {
 		"compat/example_test.go",
 		"compat/example_ownformat_test.go",
 		"gosdk/elicit/example_test.go",
-		"examples/pages/main.go",
+		"examples/deploy/gosdk.go",
 		"keys/example_test.go",
 		"replay/redisreplay/example_test.go",
 		"gosdk/gosdktest/example_test.go",
 		"sealtest/example_test.go",
 		"otelseal/example_test.go",
 		"test/telemetry/replica.go",
-		"examples/metrics/main.go",
+		"examples/production/main.go",
+		"examples/deploy/users.go",
 	} {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -74,7 +75,7 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 	}
 	known := make(map[string]bool)
 	for _, name := range strings.Fields("context fmt log mcp server tripseal gosdk mcpgo elicit keys redis redisreplay " +
-		"ctx userFromContext orders Order Key ListArgs DeleteArgs Deleted Confirm auth http strings time verify") {
+		"ctx userFromContext ListArgs listVersions DeleteArgs Deleted Confirm auth http strings time verify") {
 		known[name] = true
 	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)

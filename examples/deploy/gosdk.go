@@ -17,13 +17,13 @@ func newServer(config tripseal.Config) (*mcp.Server, error) {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
 	protected := gosdk.Protect(server, boundary, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploy a version"}, confirmed("deployed"))
-	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version"}, confirmed("restored"))
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_versions", Description: "List the versions of a service"},
 		func(_ context.Context, _ *mcp.CallToolRequest, in ListArgs, after *int) ([]string, *int, error) {
 			page, next := listVersions(in, after) // after is nil for the first page
 			return page, next, nil
 		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // language models change the limit between pages
+	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploy a version"}, confirmed("deployed"))
+	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version"}, confirmed("restored"))
 	return server, nil
 }
 
