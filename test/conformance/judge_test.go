@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,41 +133,22 @@ func (j *judge) checkMessage(text json.RawMessage) (isResult bool, err error) {
 	if m.Version != "2.0" || members != 1 {
 		return false, fmt.Errorf("it is neither a request nor an answer")
 	}
-	return m.Result != nil, j.checkTexts("", decode(text))
-}
-
-// checkTexts checks every string in a decoded message: a state or a cursor must be sealed. The
-// parameter member is the name that the value has in its object, or "" if it is in none.
-func (j *judge) checkTexts(member string, value any) error {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, member := range v {
-			if err := j.checkTexts(name, member); err != nil {
-				return err
-			}
+	for _, token := range token.FindAllSubmatch(text, -1) {
+		prefix := tripseal.PurposeState.Prefix()
+		if string(token[1]) == "nextCursor" {
+			prefix = tripseal.PurposeCursor.Prefix()
 		}
-	case []any:
-		for _, element := range v {
-			if err := j.checkTexts("", element); err != nil {
-				return err
-			}
-		}
-	case string:
-		prefix := map[string]string{
-			"requestState": tripseal.PurposeState.Prefix(), "nextCursor": tripseal.PurposeCursor.Prefix(),
-		}[member]
-		if prefix == "" {
-			return nil
-		}
-		sealed, ok := strings.CutPrefix(v, prefix)
+		sealed, ok := strings.CutPrefix(string(token[2]), prefix)
 		payload, err := base64.RawURLEncoding.DecodeString(sealed)
 		if !ok || err != nil {
-			return fmt.Errorf("the %s %.60q is not sealed", member, v)
+			return false, fmt.Errorf("%.60q is not sealed", token[0])
 		}
 		j.checkSecrets("a token", string(payload))
 	}
-	return nil
+	return m.Result != nil, nil
 }
+
+var token = regexp.MustCompile(`"(requestState|nextCursor)":"([^"]*)"`)
 
 // decode decodes valid JSON, and keeps its numbers as they are written.
 func decode(text json.RawMessage) (value any) {
