@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -14,16 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/gosdk"
 )
-
-func TestTheFormsAreAllowed(t *testing.T) {
-	for _, err := range []error{elicit.CheckForm[Stay](), elicit.CheckForm[Room](elicit.Enum("kind", "suite")), elicit.CheckForm[Confirm]()} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // guest returns the answers to the questions of the server. Each key is the beginning of a
 // question. A test may change the answers.
@@ -52,7 +45,8 @@ func (c *client) options(raw bool) *mcp.ClientOptions {
 		},
 		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			c.asked = append(c.asked, "sample")
-			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: "Looking forward!"}}, nil
+			note := &mcp.TextContent{Text: "Looking forward!"}
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: note}, nil
 		},
 	}
 }
@@ -84,14 +78,15 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(newHandler(server))
+	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
 	t.Cleanup(web.Close)
 	return web.URL
 }
 
 func (c *client) book(t *testing.T, state string, responses mcp.InputResponseMap) (*mcp.CallToolResult, error) {
 	t.Helper()
-	return c.CallTool(t.Context(), &mcp.CallToolParams{Name: "book", Arguments: Args{"Rome"}, RequestState: state, InputResponses: responses})
+	params := &mcp.CallToolParams{Name: "book", Arguments: Args{"Rome"}, RequestState: state, InputResponses: responses}
+	return c.CallTool(t.Context(), params)
 }
 
 func said(result *mcp.CallToolResult, err error) string {
@@ -161,16 +156,19 @@ func TestAGuestSendsJunkAndReplays(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	junk := mcp.InputResponseMap{"stay": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"nights": "many", "guests": map[string]any{}}}}
-	if got := said(c.book(t, first.RequestState, junk)); got != "the answer to the question stay does not fit what was asked" {
+	content := map[string]any{"nights": "many", "guests": map[string]any{}}
+	junk := mcp.InputResponseMap{"stay": &mcp.ElicitResult{Action: "accept", Content: content}}
+	const misfit = "the answer to the question stay does not fit what was asked"
+	if got := said(c.book(t, first.RequestState, junk)); got != misfit {
 		t.Errorf("junk: %s", got)
 	}
-	if got := said(c.book(t, first.RequestState+"x", mcp.InputResponseMap{"stay": c.answers["How long"]})); got != "-32602 Invalid or expired requestState" {
+	stay := mcp.InputResponseMap{"stay": c.answers["How long"]}
+	if got := said(c.book(t, first.RequestState+"x", stay)); got != "-32602 Invalid or expired requestState" {
 		t.Errorf("a changed state: %s", got)
 	}
 	// A round that is replayed within its lifetime has the same result.
 	for range 2 {
-		second, err := c.book(t, first.RequestState, mcp.InputResponseMap{"stay": c.answers["How long"]})
+		second, err := c.book(t, first.RequestState, stay)
 		if got := said(second, err); got != "asks room" {
 			t.Errorf("replayed: %s", got)
 		}

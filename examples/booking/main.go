@@ -1,6 +1,5 @@
-// Booking is a small server to start from. Its tool asks the user several questions, one
-// after the other. Some depend on earlier answers. Between two questions the server stores
-// nothing.
+// Booking is a small server to start from. Its tool asks the user several questions, one after the
+// other. Some depend on earlier answers. Between two questions the server stores nothing.
 //
 //	go run ./examples/booking                        stdio, for one client
 //	go run ./examples/booking -http 127.0.0.1:8080   HTTP
@@ -12,8 +11,10 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -70,7 +71,8 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	}
 	// The rooms to choose from depend on the previous answer.
 	rooms := prices[stay.Guests == 1]
-	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds(stay)...)).Value()
+	kinds := slices.Sorted(maps.Keys(rooms))
+	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds...)).Value()
 	if err != nil {
 		return Booking{}, err
 	}
@@ -82,7 +84,10 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 		return Booking{}, err
 	}
 	if wanted == elicit.Accept && write.OK {
-		sample, err := elicit.Sample(ask, "sample", noteFor(in, stay)).Value()
+		prompt := fmt.Sprintf("Write one friendly sentence to a hotel in %s that expects %d guests.", in.City, stay.Guests)
+		sample, err := elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{
+			{Role: "user", Content: &mcp.TextContent{Text: prompt}},
+		}}).Value()
 		if err != nil {
 			return Booking{}, err
 		}
@@ -109,18 +114,6 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	return Booking{number, "booked " + offer, note}, nil
 }
 
-func kinds(stay Stay) []string {
-	if stay.Guests == 1 {
-		return []string{"single", "suite"}
-	}
-	return []string{"double", "suite"}
-}
-
-func noteFor(in Args, stay Stay) *mcp.CreateMessageParams {
-	prompt := fmt.Sprintf("Write one friendly sentence to a hotel in %s that expects %d guests.", in.City, stay.Guests)
-	return &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: prompt}}}}
-}
-
 // newServer returns the protected server.
 func newServer(config tripseal.Config) (*mcp.Server, error) {
 	boundary, err := tripseal.New(config)
@@ -132,15 +125,10 @@ func newServer(config tripseal.Config) (*mcp.Server, error) {
 	return server, nil
 }
 
-func newHandler(server *mcp.Server) http.Handler {
-	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-}
-
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
-	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
-	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com", TTL: *ttl})
+	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -152,6 +140,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s\n", listener.Addr())
-	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
 }

@@ -9,47 +9,36 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
-// This file verifies users and binds sessions to users. The official SDK and gosdk do this
-// for you; with mcp-go you must do it yourself.
-
-type userKey struct{}
-
-// caller returns the name of the user who makes the request. It is used as
-// mcpgo.Options.Principal.
-func caller(ctx context.Context) (string, error) {
-	user, ok := ctx.Value(userKey{}).(string)
-	if !ok {
-		return "", errors.New("the request did not come through requireUser")
+// verify is a placeholder: replace it with your own token verifier, which must set UserID.
+func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	user, ok := strings.CutSuffix(token, "-token")
+	if !ok || user != "alice" && user != "bob" {
+		return nil, auth.ErrInvalidToken
 	}
-	return user, nil
+	return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
 }
 
-// requireUser refuses requests without a valid bearer token. It puts the user of a valid
-// token into the context of the request.
-func requireUser(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		user, ok := userOf(token)
-		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "invalid token", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
-	})
+// The rest of this file is for mcp-go. The official SDK and gosdk do this by themselves.
+
+// caller returns the name of the user who makes the request.
+func caller(ctx context.Context) (string, error) {
+	info := auth.TokenInfoFromContext(ctx)
+	if info == nil {
+		return "", errors.New("the request did not come through auth.RequireBearerToken")
+	}
+	return info.UserID, nil
 }
 
-// sessions binds each session to the user who opened it: the id of a session contains a MAC
-// over the user's name. Only clients of older protocol revisions have sessions. Without this
-// type, mcp-go accepts anybody who knows the id of a session: they could answer the questions
-// of its calls, listen to the session and end it.
+// sessions binds each session to the user who opened it: the id of a session contains a MAC over
+// the user's name. Without this, mcp-go accepts anybody who knows the id of a session: they could
+// answer the questions of its calls, listen to the session and end it.
 type sessions struct{ key []byte }
-
-func newSessions() sessions { return sessions{[]byte(rand.Text())} }
 
 func (s sessions) id(nonce, user string) string {
 	mac := hmac.New(sha256.New, s.key)
@@ -62,7 +51,7 @@ func (s sessions) isOf(user, id string) bool {
 	return user != "" && hmac.Equal([]byte(id), []byte(s.id(nonce, user)))
 }
 
-// require refuses a request if it uses the session of another user.
+// require refuses a request that uses the session of another user.
 func (s sessions) require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _ := caller(r.Context())
@@ -74,8 +63,8 @@ func (s sessions) require(next http.Handler) http.Handler {
 	})
 }
 
-// ResolveSessionIdManager makes mcp-go use session ids that are bound to the user of the
-// request r. When mcp-go removes an idle session, it calls this method with a nil r.
+// ResolveSessionIdManager makes mcp-go use session ids that are bound to the user of the request
+// r. mcp-go calls it with a nil r when it removes an idle session.
 func (s sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
 	of := userSessions{sessions: s}
 	if r != nil {

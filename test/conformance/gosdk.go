@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -11,23 +13,26 @@ import (
 )
 
 // newServer returns the server for the conformance suite, built with the official SDK.
-func newServer(s settings) (*mcp.Server, error) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "tripseal-conformance", Version: "1.0.0"}, nil)
+func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err error) {
+	implementation := &mcp.Implementation{Name: "tripseal-conformance", Version: "1.0.0"}
+	server = mcp.NewServer(implementation, &mcp.ServerOptions{PageSize: s.pageSize})
 	if !s.unprotected {
 		boundary, err := tripseal.New(s.config)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		options := &gosdk.Options{Unsolicited: unsolicited}
+		options := &gosdk.Options{Unsolicited: unsolicited, AllowAnonymous: true, Principal: sdkUser}
 		if s.startOver {
 			options.RejectedText = gosdk.StartOver
 		}
-		gosdk.Protect(server, boundary, options)
+		protected = gosdk.Protect(server, boundary, options)
 	}
 	for name, scenario := range tools {
 		tool := &mcp.Tool{Name: prefix + name, Description: "for the conformance suite", InputSchema: map[string]any{"type": "object"}}
-		server.AddTool(tool, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			r := round{state: req.Params.RequestState, answers: sdkAnswers(req.Params.InputResponses)}
+			r.user, _ = sdkUser(ctx, req)
+			r.arguments = string(req.Params.Arguments)
 			if declared := req.ClientCapabilities(); declared != nil {
 				r.elicitation, r.sampling = declared.Elicitation != nil, declared.Sampling != nil
 			}
@@ -45,11 +50,17 @@ func newServer(s settings) (*mcp.Server, error) {
 		}
 		return &mcp.GetPromptResult{InputRequests: sdkQuestions(reply.questions), RequestState: reply.state}, nil
 	})
-	return server, nil
+	return server, protected, nil
+}
+
+func sdkUser(_ context.Context, req mcp.Request) (string, error) {
+	return req.GetExtra().Header.Get(userHeader), nil
 }
 
 func sdkHandler(server *mcp.Server) http.Handler {
-	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
+		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
+	})
 }
 
 func sdkQuestions(questions map[string]question) mcp.InputRequestMap {
@@ -116,3 +127,5 @@ func (a sdkAnswers) refused() bool {
 	}
 	return false
 }
+
+func (a sdkAnswers) keys() []string { return slices.Collect(maps.Keys(a)) }

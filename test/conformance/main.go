@@ -61,7 +61,11 @@ type settings struct {
 	config      tripseal.Config
 	startOver   bool
 	unprotected bool
+	pageSize    int // of lists; 0 means what the SDK takes
 }
+
+// userHeader names the user of a request. A real server would verify the user.
+const userHeader = "X-User"
 
 // unsolicited has the names of the tools that accept answers to questions that they did not
 // ask. The scenario ignore-extra-params requires this, because it sends answers with the first
@@ -73,13 +77,13 @@ func newHandler(s settings) (http.Handler, error) {
 	mux := http.NewServeMux()
 	switch s.sdk {
 	case "go-sdk":
-		server, err := newServer(s)
+		server, _, err := newServer(s)
 		if err != nil {
 			return nil, err
 		}
 		mux.Handle("/mcp", sdkHandler(server))
 	case "mcp-go":
-		server, err := newMCPGoServer(s)
+		server, _, err := newMCPGoServer(s)
 		if err != nil {
 			return nil, err
 		}

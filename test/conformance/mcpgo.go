@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -14,23 +16,31 @@ import (
 )
 
 // newMCPGoServer returns the server for the conformance suite, built with mcp-go.
-func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServer, error) {
-	srv := server.NewMCPServer("tripseal-conformance", "1.0.0", options...)
+func newMCPGoServer(s settings) (srv *server.MCPServer, protected *mcpgo.Protected, err error) {
+	var limits []server.ServerOption
+	if s.pageSize > 0 {
+		limits = append(limits, server.WithPaginationLimit(s.pageSize))
+	}
+	srv = server.NewMCPServer("tripseal-conformance", "1.0.0", limits...)
 	if !s.unprotected {
 		boundary, err := tripseal.New(s.config)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		options := &mcpgo.Options{AllowAnonymous: true, Unsolicited: unsolicited}
+		options := &mcpgo.Options{AllowAnonymous: true, Unsolicited: unsolicited, Principal: mcpgoUser}
 		if s.startOver {
 			options.RejectedText = mcpgo.StartOver
 		}
-		mcpgo.Protect(srv, boundary, options)
+		protected = mcpgo.Protect(srv, boundary, options)
 	}
 	for name, scenario := range tools {
 		tool := mcp.NewToolWithRawSchema(prefix+name, "for the conformance suite", json.RawMessage(`{"type":"object"}`))
 		srv.AddTool(tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			r := round{state: req.Params.RequestState, answers: mcpgoAnswers(req.Params.InputResponses)}
+			r.user, _ = mcpgoUser(ctx)
+			if arguments, err := json.Marshal(req.Params.Arguments); err == nil {
+				r.arguments = string(arguments)
+			}
 			if declared := declaredBy(ctx); declared != nil {
 				r.elicitation, r.sampling = declared.Elicitation != nil, declared.Sampling != nil
 			}
@@ -48,14 +58,24 @@ func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServ
 		}
 		return builder(reply).PromptResult(), nil
 	})
-	return srv, nil
+	return srv, protected, nil
+}
+
+type userKey struct{}
+
+func mcpgoUser(ctx context.Context) (string, error) {
+	user, _ := ctx.Value(userKey{}).(string)
+	return user, nil
 }
 
 // mcpgoHandler returns an HTTP handler for the server. It sets two limits that mcp-go does
 // not set by itself: the length of a request, and how long an idle session is kept. Only
 // clients of older protocol revisions have sessions.
 func mcpgoHandler(srv *server.MCPServer) http.Handler {
-	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, server.WithSessionIdleTTL(time.Hour)), 4<<20)
+	user := server.WithHTTPContextFunc(func(ctx context.Context, r *http.Request) context.Context {
+		return context.WithValue(ctx, userKey{}, r.Header.Get(userHeader))
+	})
+	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, user, server.WithSessionIdleTTL(time.Hour)), 4<<20)
 }
 
 // declaredBy returns the capabilities that the client declared in the request. If the request
@@ -143,3 +163,5 @@ func (a mcpgoAnswers) refused() bool {
 	}
 	return false
 }
+
+func (a mcpgoAnswers) keys() []string { return slices.Collect(maps.Keys(a)) }

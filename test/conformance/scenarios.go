@@ -13,7 +13,8 @@ const prefix = "test_input_required_result_"
 type round struct {
 	state string // handlers can trust the state, because the middleware has checked it
 	answers
-	elicitation, sampling bool // whether the client declared these capabilities
+	elicitation, sampling bool   // whether the client declared these capabilities
+	user, arguments       string // whose call it is, and the arguments of a tool as they came in
 }
 
 // answers gives access to the answers that the client sent with a round.
@@ -21,7 +22,8 @@ type answers interface {
 	form(key string) (content map[string]any, ok bool) // ok is true if the user accepted the form
 	sample(key string) string                          // the text that the client's model wrote, or ""
 	roots(key string) (uris []string, ok bool)
-	refused() bool // true if the user declined or cancelled a question
+	refused() bool  // true if the user declined or cancelled a question
+	keys() []string // of all answers
 }
 
 // reply is what a scenario returns: a final text, or questions to the user and the state for

@@ -1,11 +1,11 @@
-// Metrics is a small server that serves its metrics to Prometheus. The metrics are about the
-// boundary, the cursors, the keys and the store of used tokens.
+// Production is a server with everything around it: keys in a file that all replicas share, used
+// tokens in Redis, users with access tokens, metrics for Prometheus, and an orderly end.
 //
-//	go run ./examples/metrics -keys keys     MCP on port 8080, metrics on port 9464
+//	tripseal keys new keys
+//	go run ./examples/production -keys keys -redis 127.0.0.1:6379
 //	curl http://127.0.0.1:9464/metrics
 //
-// Make the file of keys with "tripseal keys new keys". The bearer tokens of the server are
-// "alice-token" and "bob-token".
+// The access tokens are "alice-token" and "bob-token".
 package main
 
 import (
@@ -15,13 +15,16 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
@@ -31,45 +34,72 @@ import (
 	"github.com/tripseal/tripseal/keys"
 	"github.com/tripseal/tripseal/otelseal"
 	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 func main() {
 	address := flag.String("http", "127.0.0.1:8080", "`address` to serve MCP on")
 	metricsAddress := flag.String("metrics", "127.0.0.1:9464", "`address` to serve metrics on; clients must not reach it")
-	keysFile := flag.String("keys", "", "`file` of keys; empty means keys that die with this process")
+	keysFile := flag.String("keys", "", "`file` of keys that all replicas share (required)")
+	redisAddress := flag.String("redis", "", "`address` of the Redis that all replicas share; empty for one replica")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, *address, *metricsAddress, *keysFile, *redisAddress); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve serves MCP and metrics until the context ends.
+func serve(ctx context.Context, address, metricsAddress, keysFile, redisAddress string) error {
 	observer, metrics, err := newTelemetry()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"}
-	if *keysFile != "" {
-		source, err := keys.OpenFile(*keysFile, &keys.Options{Observer: observer.ObserveKeys})
-		if err != nil {
-			log.Fatal(err)
-		}
-		config.Keys = source
-	}
-	server, err := newServer(config, observer)
+	source, err := keys.OpenFile(keysFile, &keys.Options{Observer: observer.ObserveKeys})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	failed := make(chan error)
+	defer source.Close()
+	store, err := newStore(ctx, redisAddress)
+	if err != nil {
+		return err
+	}
+	server, err := newServer(tripseal.Config{
+		Keys: source, Audience: "release.example.com", Replay: observer.Store(store), Observer: observer.Observe,
+	})
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
 	for _, part := range []struct {
 		address, path string
 		handler       http.Handler
-	}{{*address, "/mcp", newHandler(server)}, {*metricsAddress, "/metrics", metrics}} {
+	}{{address, "/mcp", newHandler(server)}, {metricsAddress, "/metrics", metrics}} {
 		listener, err := net.Listen("tcp", part.address)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
 		fmt.Printf("serving http://%s%s\n", listener.Addr(), part.path)
 		mux := http.NewServeMux()
 		mux.Handle(part.path, part.handler)
 		web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 		go func() { failed <- web.Serve(listener) }()
+		defer end(web)
 	}
-	log.Fatal(<-failed)
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// end lets running calls finish, but does not wait for them forever.
+func end(web *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	web.Shutdown(ctx)
 }
 
 // newTelemetry returns an observer, and an HTTP handler that serves its metrics to Prometheus.
@@ -87,43 +117,27 @@ func newTelemetry() (*otelseal.Observer, http.Handler, error) {
 	return observer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), nil
 }
 
-// newServer returns a protected server, whose tokens work only once.
-func newServer(config tripseal.Config, observer *otelseal.Observer) (*mcp.Server, error) {
-	store, err := replay.NewSingleProcess(replay.Config{})
-	if err != nil {
-		return nil, err
+// newStore returns the store of used tokens, so that each token works only once.
+func newStore(ctx context.Context, redisAddress string) (tripseal.ReplayStore, error) {
+	if redisAddress == "" {
+		return replay.NewSingleProcess(replay.Config{})
 	}
-	config.Replay, config.Observer = observer.Store(store), observer.Observe
+	client := redis.NewClient(&redis.Options{
+		Addr:                  redisAddress,
+		ContextTimeoutEnabled: true, // New refuses a client without it
+	})
+	return redisreplay.New(ctx, client, redisreplay.Config{})
+}
+
+// newServer returns the protected server.
+func newServer(config tripseal.Config) (*mcp.Server, error) {
 	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
-	server := release.NewServer() // its two tools, deploy and rollback, ask the user
-	protected := gosdk.Protect(server, boundary, nil)
-	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_versions", Description: "List the versions of a service"}, listVersions, nil)
+	server := release.NewServer() // your server; the tools of this one ask the user
+	gosdk.Protect(server, boundary, nil)
 	return server, nil
-}
-
-// ListArgs are the arguments of the tool list_versions.
-type ListArgs struct {
-	Service string `json:"service" jsonschema:"of which service"`
-}
-
-// listVersions returns the versions of a service, ten on each of ten pages.
-func listVersions(_ context.Context, _ *mcp.CallToolRequest, _ ListArgs, after *int) ([]string, *int, error) {
-	const all, size = 100, 10
-	start := 0
-	if after != nil {
-		start = *after
-	}
-	var page []string
-	for n := start; n < start+size; n++ {
-		page = append(page, fmt.Sprintf("1.%d.0", n))
-	}
-	if next := start + size; next < all {
-		return page, &next, nil
-	}
-	return page, nil, nil
 }
 
 // newHandler returns an HTTP handler that serves clients with a bearer token.

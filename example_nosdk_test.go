@@ -1,18 +1,19 @@
-// Standalone seals a state, opens it again, and shows what happens to a token
-// that another user sends.
-package main
+package tripseal_test
 
 import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 
 	"github.com/tripseal/tripseal"
 )
 
-func main() {
+// Without an adapter for an SDK, call the boundary for every request.
+func Example_withoutAnSDK() {
 	ctx := context.Background()
-	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()}) // Ephemeral keys serve only one process; replicas must share keys
+	// Ephemeral keys serve only one process; replicas must share keys.
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the client sees ", token)
 
 	// Round 2: the token comes back with the answer.
 	round, err = boundary.Open(ctx, alice, token)
@@ -42,5 +42,8 @@ func main() {
 	mallory := alice
 	mallory.Principal = tripseal.User("mallory")
 	_, err = boundary.Open(ctx, mallory, token)
-	fmt.Println("mallory gets    ", tripseal.Wire(err).Message)
+	fmt.Println("mallory gets", tripseal.Wire(err).Message)
+	// Output:
+	// the handler sees step=1
+	// mallory gets Invalid or expired requestState
 }
