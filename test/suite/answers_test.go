@@ -38,7 +38,8 @@ var kindCases = []kindCase{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
 	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
 		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
-		`{"role":"assistant","model":"m","content":[null]}`}},
+		`{"role":"assistant","model":"m","content":[null]}`,
+		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`}},
 	{tripseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
 		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
 }
