@@ -18,7 +18,8 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
 	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
-	forCarriers(allCarriers, "a state whose token pins the wording of its questions never reaches the handler", pinnedWording),
+	forCarriers(allCarriers, "a state whose token pins the wording of its questions never reaches the handler",
+		pinnedWording),
 )
 
 // kindCase is a kind of question, with a complete answer and several incomplete or wrong
@@ -30,13 +31,16 @@ type kindCase struct {
 	unsound      []string
 }
 
+const sampled = `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`
+
 var kindCases = []kindCase{
-	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, `{"action":"accept","content":{"value":"x"}}`, []string{
+	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, accepted, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
-		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`,
+		`{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
 	{tripseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
-	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
+	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, sampled, []string{
 		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
 		`{"role":"assistant","model":"m","content":[null]}`,
 		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`}},
@@ -83,7 +87,9 @@ func firstAnswers(a *trial, c carrier) {
 func unaskedAnswers(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
-	for _, answers := range []string{`{"other":` + accepted + `}`, `{"Confirm":` + accepted + `}`, `{"":` + accepted + `}`, `{}`} {
+	for _, answers := range []string{
+		`{"other":` + accepted + `}`, `{"Confirm":` + accepted + `}`, `{"":` + accepted + `}`, `{}`,
+	} {
 		rig.keptFrom(answers, retry.answering(answers))
 	}
 	rig.completes(retry.answering(`{"other":` + accepted + `,"confirm":` + accepted + `}`))
@@ -135,8 +141,10 @@ func unsoundAnswers(a *trial, c carrier) {
 func contentOfANo(a *trial, c carrier) {
 	for _, action := range []string{"decline", "cancel"} {
 		rig := a.serve(confirm)
-		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`))
-		if answer := rig.lastCall().answers["confirm"]; !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
+		no := `{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`
+		rig.completes(rig.begin(c.from("alice")).answering(no))
+		answer := rig.lastCall().answers["confirm"]
+		if !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
 			a.failf("the handler saw %s", answer)
 		}
 	}

@@ -54,7 +54,7 @@ func handlerSeesItsState(a *trial, c carrier) {
 	if second.state != secretState {
 		a.failf("the handler saw the state %q", second.state)
 	}
-	if len(second.answers) != 1 || !strings.Contains(second.answers["confirm"], `"yes"`) || !strings.Contains(second.answers["confirm"], `"accept"`) {
+	if len(second.answers) != 1 || !containsAll(second.answers["confirm"], `"yes"`, `"accept"`) {
 		a.failf("the handler saw the answers %v", second.answers)
 	}
 	if c.takesArguments() && !strings.Contains(second.arguments, `"eu"`) {
@@ -70,7 +70,8 @@ func askInRounds(n int) Handler {
 		if round > n {
 			return Result{Text: "done"}, nil
 		}
-		return Result{State: call.State + "x", Questions: map[string]tripseal.Kind{questionOf(round): tripseal.KindForm}}, nil
+		questions := map[string]tripseal.Kind{questionOf(round): tripseal.KindForm}
+		return Result{State: call.State + "x", Questions: questions}, nil
 	}
 }
 
@@ -81,10 +82,11 @@ func severalRounds(a *trial, c carrier) {
 	request := c.from("alice")
 	for round := 1; round <= 4; round++ {
 		response := rig.send(request)
-		if response.token() == "" || response.token() == request.token || len(response.Result.InputRequests[questionOf(round)]) == 0 {
+		token := response.token()
+		if token == "" || token == request.token || len(response.Result.InputRequests[questionOf(round)]) == 0 {
 			a.stopf("round %d: %.500s", round, response.raw)
 		}
-		request = request.bringing(response.token()).answering(`{"` + questionOf(round) + `":` + accepted + `}`)
+		request = request.bringing(token).answering(`{"` + questionOf(round) + `":` + accepted + `}`)
 	}
 	rig.completes(request)
 	if last := rig.lastCall(); last.state != "xxxx" || last.answers["q4"] == "" {

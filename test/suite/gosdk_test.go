@@ -65,7 +65,8 @@ func serveOfficial(server *mcp.Server, s Server) Client {
 
 func addOfficial(server *mcp.Server, s Server) {
 	for name, handle := range s.Tools {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
+		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
 			answer := &mcp.CallToolResult{RequestState: result.State, InputRequests: officialQuestions(result)}
 			if answer.InputRequests == nil {
@@ -75,7 +76,8 @@ func addOfficial(server *mcp.Server, s Server) {
 		})
 	}
 	for name, handle := range s.Prompts {
-		server.AddPrompt(&mcp.Prompt{Name: name}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		prompt := &mcp.Prompt{Name: name}
+		server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
 			answer := &mcp.GetPromptResult{RequestState: result.State, InputRequests: officialQuestions(result)}
 			if answer.InputRequests == nil {

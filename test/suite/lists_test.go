@@ -151,7 +151,7 @@ func movedCursor(a *trial, method string) {
 func otherServicesCursor(a *trial, method string) {
 	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, listed, keyed(keys))
-	theirs := a.serve(confirm, listed, keyed(keys), func(config *tripseal.Config, _ *Server) { config.Audience = "another" })
+	theirs := a.serve(confirm, listed, keyed(keys), anotherService)
 	text := ours.firstCursor("alice", method)
 	theirs.refuses("the cursor of a service with the same keys", "alice", method, text)
 	theirs.refuses("a forged cursor", "alice", method, "mc1.AAAA")
@@ -159,7 +159,7 @@ func otherServicesCursor(a *trial, method string) {
 }
 
 func unnamedCursor(a *trial, method string) {
-	rig := a.serve(confirm, listed, func(_ *tripseal.Config, server *Server) { server.Principal = failingFor("nameless") })
+	rig := a.serve(confirm, listed, failing)
 	text := rig.firstCursor("alice", method)
 	rig.refuses("a caller whom the principal cannot name", "nameless", method, text)
 	rig.refuses("a forged cursor", "alice", method, "mc1.AAAA")

@@ -86,7 +86,8 @@ func addMark(srv *server.MCPServer, s Server) {
 			answer := &mcp.GetPromptResult{}
 			answer.ResultType, answer.MultiRoundTripResult = markQuestions(result)
 			if answer.ResultType == "" {
-				answer.Messages = []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(result.Text))}
+				message := mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(result.Text))
+				answer.Messages = []mcp.PromptMessage{message}
 			}
 			return answer, err
 		})
@@ -101,7 +102,8 @@ func addMark(srv *server.MCPServer, s Server) {
 		srv.AddResource(mcp.NewResource(uri, uri), read(handle))
 	}
 	for template, handle := range s.Templates {
-		srv.AddResourceTemplate(mcp.NewResourceTemplate(template, template), server.ResourceTemplateHandlerFunc(read(handle)))
+		handler := server.ResourceTemplateHandlerFunc(read(handle))
+		srv.AddResourceTemplate(mcp.NewResourceTemplate(template, template), handler)
 	}
 }
 
@@ -126,9 +128,13 @@ func markQuestions(result Result) (mcp.ResultType, mcp.MultiRoundTripResult) {
 	for key, kind := range result.Questions {
 		switch kind {
 		case tripseal.KindForm:
-			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}})
+			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{
+				Message: "?", RequestedSchema: map[string]any{"type": "object"},
+			})
 		case tripseal.KindURL:
-			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", Mode: "url", URL: "https://example.com/", ElicitationID: "1"})
+			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{
+				Message: "?", Mode: "url", URL: "https://example.com/", ElicitationID: "1",
+			})
 		case tripseal.KindSampling:
 			r.InputRequests[key] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{MaxTokens: 1})
 		case tripseal.KindRoots:

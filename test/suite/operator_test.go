@@ -38,8 +38,8 @@ func oneEventEach(a *trial, c carrier) {
 
 func reasons(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
-	rig := a.serve(confirm, keyed(keys), once, func(_ *tripseal.Config, server *Server) { server.Principal = failingFor("nameless") })
-	other := a.serve(confirm, keyed(keys), func(config *tripseal.Config, _ *Server) { config.Audience = "another" })
+	rig := a.serve(confirm, keyed(keys), once, failing)
+	other := a.serve(confirm, keyed(keys), anotherService)
 	retry := rig.begin(c.from("alice"))
 	spent := rig.begin(c.from("alice"))
 	rig.completes(spent)
@@ -47,7 +47,8 @@ func reasons(a *trial, c carrier) {
 		before := len(rig.events.All())
 		rig.send(request)
 		events := rig.events.All()[before:]
-		if len(events) != 1 || events[0].Op != tripseal.OpOpen || events[0].Reason != reason || events[0].Method != c.method {
+		if len(events) != 1 || events[0].Op != tripseal.OpOpen || events[0].Reason != reason ||
+			events[0].Method != c.method {
 			a.failf("the events of a token that is rejected with the reason %s: %+v", reason, events)
 		}
 	}

@@ -31,7 +31,8 @@ var rejectionPromises = slices.Concat(
 func forgeries(token string) []string {
 	all := []string{secretState, "x", ".", "ms1.", "ms1.AAAA", "\x00", "null", "{}", `"`, strings.Repeat("A", 200),
 		token[:len(token)-1], token[:len(token)/2], token + "A", token + "=", token + "\n", " " + token, token + token,
-		strings.ToUpper(token), strings.ToLower(token), strings.TrimPrefix(token, "ms1."), "mc1." + strings.TrimPrefix(token, "ms1.")}
+		strings.ToUpper(token), strings.ToLower(token),
+		strings.TrimPrefix(token, "ms1."), "mc1." + strings.TrimPrefix(token, "ms1.")}
 	for i := 0; i < len(token); i += max(1, len(token)/16) {
 		changed := byte('A')
 		if token[i] == changed {
@@ -64,10 +65,14 @@ func spelling(a *trial, c carrier) {
 	retry := rig.begin(c.from("alice"))
 	genuine, forged := quoted(retry.token), quoted(secretState)
 	for _, fields := range []string{
-		`"requestState":12345`, `"requestState":true`, `"requestState":[` + forged + `]`, `"requestState":{"a":` + forged + `}`,
-		`"RequestState":` + forged, `"requeststate":` + forged, `"request\u0053tate":` + forged, `"requestState":null,"REQUESTSTATE":` + forged,
-		`"requestState":` + genuine + `,"requestState":` + forged, `"requestState":` + forged + `,"requestState":` + genuine,
-		`"requestState":` + genuine + `,"RequestState":` + forged, `"RequestState":` + forged + `,"requestState":` + genuine,
+		`"requestState":12345`, `"requestState":true`,
+		`"requestState":[` + forged + `]`, `"requestState":{"a":` + forged + `}`,
+		`"RequestState":` + forged, `"requeststate":` + forged,
+		`"request\u0053tate":` + forged, `"requestState":null,"REQUESTSTATE":` + forged,
+		`"requestState":` + genuine + `,"requestState":` + forged,
+		`"requestState":` + forged + `,"requestState":` + genuine,
+		`"requestState":` + genuine + `,"RequestState":` + forged,
+		`"RequestState":` + forged + `,"requestState":` + genuine,
 	} {
 		for _, key := range []string{"inputResponses", "InputResponses"} {
 			// The server may refuse the request, treat it as a first call, or open the genuine
@@ -125,7 +130,7 @@ func keyed(keys *tripseal.Ring) rigOption {
 func otherService(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, keyed(keys))
-	theirs := a.serve(confirm, keyed(keys), func(config *tripseal.Config, _ *Server) { config.Audience = "another" })
+	theirs := a.serve(confirm, keyed(keys), anotherService)
 	retry := ours.begin(c.from("alice"))
 	theirs.rejects("the state of a service with the same keys", retry)
 	ours.completes(retry)
@@ -135,6 +140,8 @@ func otherService(a *trial, c carrier) {
 func otherKeys(a *trial, c carrier) {
 	a.serve(confirm).rejects("a state under other keys", a.serve(confirm).begin(c.from("alice")))
 }
+
+func anotherService(config *tripseal.Config, _ *Server) { config.Audience = "another" }
 
 // agedFormat seals tokens as if they had been sealed a day ago.
 type agedFormat struct{ tripseal.Format }
@@ -192,8 +199,9 @@ func notUsedUp(a *trial, c carrier) {
 
 func sameRejections(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
-	rig := a.serve(confirm, keyed(keys), once, func(_ *tripseal.Config, server *Server) { server.Principal = failingFor("nameless") })
-	retry, spent, expired := rig.begin(c.from("alice")), rig.begin(c.from("alice")), a.serve(confirm, aged(keys)).begin(c.from("alice"))
+	rig := a.serve(confirm, keyed(keys), once, failing)
+	retry, spent := rig.begin(c.from("alice")), rig.begin(c.from("alice"))
+	expired := a.serve(confirm, aged(keys)).begin(c.from("alice"))
 	rig.completes(spent)
 	for what, request := range map[string]request{
 		"junk":                retry.bringing("junk"),
@@ -241,7 +249,8 @@ func rejectedText(a *trial) {
 				continue
 			}
 			ran, response := rig.runCount(), rig.send(request)
-			if response.Result == nil || !response.Result.IsError || response.text() != "start over" || rig.runCount() != ran {
+			if response.Result == nil || !response.Result.IsError || response.text() != "start over" ||
+				rig.runCount() != ran {
 				a.failf("%s: %.500s", what, response.raw)
 			}
 			if first == "" {

@@ -20,15 +20,17 @@ type carrier struct {
 	missing       string // a target that the server does not have
 }
 
+const host = "test://host/"
+
 var (
 	toolCarrier     = carrier{"tool", "tools/call", "steps", "other", "missing"}
 	promptCarrier   = carrier{"prompt", "prompts/get", "steps", "other", "missing"}
-	resourceCarrier = carrier{"resource", "resources/read", "test://host/steps", "test://host/other", "test://host/missing"}
-	templateCarrier = carrier{"template", "resources/read", "test://host/items/1", "test://host/items/2", "test://host/missing"}
+	resourceCarrier = carrier{"resource", "resources/read", host + "steps", host + "other", host + "missing"}
+	templateCarrier = carrier{"template", "resources/read", host + "items/1", host + "items/2", host + "missing"}
 
 	allCarriers       = []carrier{toolCarrier, promptCarrier, resourceCarrier, templateCarrier}
 	withArguments     = []carrier{toolCarrier, promptCarrier}
-	itemsTemplate     = "test://host/items/{id}"
+	itemsTemplate     = host + "items/{id}"
 	everyCapability   = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
 	secretState       = "hush: step=1"
 	accepted          = `{"action":"accept","content":{"value":"yes"}}`
@@ -94,7 +96,9 @@ func (a *trial) serve(handler Handler, options ...rigOption) *rig {
 	both := func(c carrier) map[string]Handler {
 		return map[string]Handler{c.target: seeing, c.other: seeing}
 	}
-	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe}
+	config := tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe,
+	}
 	server := Server{
 		Tools: both(toolCarrier), Prompts: both(promptCarrier), Resources: both(resourceCarrier),
 		Templates: map[string]Handler{itemsTemplate: seeing},
@@ -154,7 +158,7 @@ func textOf(arguments any) string {
 type request struct {
 	carrier
 	user, token, arguments, answers, capabilities string
-	fields                                        string // further members of params, as JSON text that is sent unchanged
+	fields                                        string // further members of params, sent unchanged
 }
 
 // This method returns a user's first request, without a token.
@@ -258,11 +262,13 @@ func (r *rig) post(user, method, params, capabilities string) *response {
 	if params != "" {
 		params += ","
 	}
-	response := &response{raw: string(r.client(user, []byte(`{"jsonrpc":"2.0","id":7,"method":`+quoted(method)+`,"params":{`+params+
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-		`"io.modelcontextprotocol/clientInfo":{"name":"suite","version":"1"},`+
-		`"io.modelcontextprotocol/clientCapabilities":`+capabilities+`}}}`)))}
-	if err := json.Unmarshal([]byte(response.raw), response); err != nil || (response.Result == nil) == (response.Error == nil) {
+	message := `{"jsonrpc":"2.0","id":7,"method":` + quoted(method) + `,"params":{` + params +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"suite","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}}}`
+	response := &response{raw: string(r.client(user, []byte(message)))}
+	err := json.Unmarshal([]byte(response.raw), response)
+	if err != nil || (response.Result == nil) == (response.Error == nil) {
 		r.failf("not a response: %.500q", response.raw)
 	}
 	return response
@@ -299,7 +305,8 @@ func (r *rig) rejects(what string, request request) {
 // isRefusal fails the trial if the response is not an error with the wanted message, or if it
 // differs from the first response with this message.
 func (r *rig) isRefusal(what string, response *response, want tripseal.WireError) {
-	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
+	if response.Error == nil || response.Error.Message != want.Message ||
+		response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)
 		return
 	}

@@ -58,6 +58,9 @@ func failingFor(name string) func(context.Context, string) (string, error) {
 	}
 }
 
+// failing makes the principal fail for a user who is called nameless.
+func failing(_ *tripseal.Config, server *Server) { server.Principal = failingFor("nameless") }
+
 func failingPrincipal(a *trial, c carrier) {
 	principalIsAsked(a, c, failingFor("mallory"))
 }
@@ -95,7 +98,8 @@ func atOnce(a *trial) {
 		if call.State != "" {
 			return Result{Text: call.State + " " + call.Answers["confirm"]}, nil
 		}
-		return Result{State: "state of " + textOf(call.Arguments), Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
+		questions := map[string]tripseal.Kind{"confirm": tripseal.KindForm}
+		return Result{State: "state of " + textOf(call.Arguments), Questions: questions}, nil
 	})
 	var users sync.WaitGroup
 	for u := range 6 {
