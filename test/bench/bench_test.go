@@ -28,3 +28,17 @@ func TestTableSaysWhetherTheTargetIsMet(t *testing.T) {
 		}
 	}
 }
+
+// TestAdaptersMeetTheirTargets counts allocations over many runs, so that allocations elsewhere in
+// the process do not matter.
+func TestAdaptersMeetTheirTargets(t *testing.T) {
+	if raceEnabled {
+		t.Skip("under the race detector pools drop what they hold, so that counts mean nothing")
+	}
+	for _, c := range append(adapterComparisons(), mcpgoComparisons()...) {
+		first, last := allocs(c.contenders[0].run, 1000), allocs(c.contenders[len(c.contenders)-1].run, 1000)
+		if last-first > c.most {
+			t.Errorf("%s: %v allocations more, want at most %v", c.title, last-first, c.most)
+		}
+	}
+}

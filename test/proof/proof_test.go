@@ -15,8 +15,8 @@ const committed = "../../docs/proof/index.html"
 // TestTheProofIsWhatANewRunWrites also checks both verdicts: many attacks get through to the
 // unprotected server, and none to the protected server.
 func TestTheProofIsWhatANewRunWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits until a token expires, and the tests without -short do that")
+	if testing.Short() || raceEnabled {
+		t.Skip("it waits until a token expires, and the tests without -short and without the race detector do that")
 	}
 	without, with, err := probeBoth(t.Context())
 	if err != nil {
