@@ -114,7 +114,7 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	var b book
 	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
-	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: yes}}, "step=1"
+	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: accepted}}, "step=1"
 	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
 		request, err := p.Request(t.Context(), req)
 		if err != nil {
