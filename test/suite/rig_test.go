@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"bytes"
@@ -10,24 +10,27 @@ import (
 	"sync"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/sealtest"
 )
 
-// adapterCarrier is a kind of request that carries states.
-type adapterCarrier struct {
+// carrier is a kind of request that carries states.
+type carrier struct {
 	name, method  string
 	target, other string // two targets that the server has
 	missing       string // a target that the server does not have
 }
 
-var (
-	toolCarrier     = adapterCarrier{"tool", "tools/call", "steps", "other", "missing"}
-	promptCarrier   = adapterCarrier{"prompt", "prompts/get", "steps", "other", "missing"}
-	resourceCarrier = adapterCarrier{"resource", "resources/read", "test://host/steps", "test://host/other", "test://host/missing"}
-	templateCarrier = adapterCarrier{"template", "resources/read", "test://host/items/1", "test://host/items/2", "test://host/missing"}
+const host = "test://host/"
 
-	allCarriers       = []adapterCarrier{toolCarrier, promptCarrier, resourceCarrier, templateCarrier}
-	withArguments     = []adapterCarrier{toolCarrier, promptCarrier}
-	itemsTemplate     = "test://host/items/{id}"
+var (
+	toolCarrier     = carrier{"tool", "tools/call", "steps", "other", "missing"}
+	promptCarrier   = carrier{"prompt", "prompts/get", "steps", "other", "missing"}
+	resourceCarrier = carrier{"resource", "resources/read", host + "steps", host + "other", host + "missing"}
+	templateCarrier = carrier{"template", "resources/read", host + "items/1", host + "items/2", host + "missing"}
+
+	allCarriers       = []carrier{toolCarrier, promptCarrier, resourceCarrier, templateCarrier}
+	withArguments     = []carrier{toolCarrier, promptCarrier}
+	itemsTemplate     = host + "items/{id}"
 	everyCapability   = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
 	secretState       = "hush: step=1"
 	accepted          = `{"action":"accept","content":{"value":"yes"}}`
@@ -36,18 +39,18 @@ var (
 
 // confirm is a handler that asks one question. When it has the answer, it returns the
 // text "done".
-func confirm(_ context.Context, call AdapterCall) (AdapterResult, error) {
+func confirm(_ context.Context, call Call) (Result, error) {
 	if _, answered := call.Answers["confirm"]; answered {
-		return AdapterResult{Text: "done"}, nil
+		return Result{Text: "done"}, nil
 	}
-	return AdapterResult{State: secretState, Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
+	return Result{State: secretState, Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
 }
 
-// adapterRig is a server under test, and what its handlers, its log and its observer saw.
-type adapterRig struct {
-	*adapterTrial
-	client AdapterClient
-	events *Events
+// rig is a server under test, and what its handlers, its log and its observer saw.
+type rig struct {
+	*trial
+	client Client
+	events *sealtest.Events
 	log    *logBook
 
 	mu   sync.Mutex
@@ -78,25 +81,27 @@ func (b *logBook) String() string {
 	return b.text.String()
 }
 
-type rigOption func(*tripseal.Config, *AdapterServer)
+type rigOption func(*tripseal.Config, *Server)
 
-func anonymous(_ *tripseal.Config, s *AdapterServer) { s.AllowAnonymous = true }
+func anonymous(_ *tripseal.Config, s *Server) { s.AllowAnonymous = true }
 
 // serve starts a server on which every target has this handler.
-func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adapterRig {
-	rig := &adapterRig{adapterTrial: a, events: &Events{}, log: &logBook{}}
+func (a *trial) serve(handler Handler, options ...rigOption) *rig {
+	rig := &rig{trial: a, events: &sealtest.Events{}, log: &logBook{}}
 	logger := slog.New(slog.NewTextHandler(rig.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	seeing := func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+	seeing := func(ctx context.Context, call Call) (Result, error) {
 		rig.see(call)
 		return handler(ctx, call)
 	}
-	both := func(c adapterCarrier) map[string]AdapterHandler {
-		return map[string]AdapterHandler{c.target: seeing, c.other: seeing}
+	both := func(c carrier) map[string]Handler {
+		return map[string]Handler{c.target: seeing, c.other: seeing}
 	}
-	config := tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe}
-	server := AdapterServer{
+	config := tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe,
+	}
+	server := Server{
 		Tools: both(toolCarrier), Prompts: both(promptCarrier), Resources: both(resourceCarrier),
-		Templates: map[string]AdapterHandler{itemsTemplate: seeing},
+		Templates: map[string]Handler{itemsTemplate: seeing},
 		Principal: func(_ context.Context, user string) (string, error) { return user, nil },
 		Logger:    logger,
 	}
@@ -112,20 +117,20 @@ func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adap
 	return rig
 }
 
-func (r *adapterRig) see(call AdapterCall) {
+func (r *rig) see(call Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = append(r.seen, seenCall{call.State, textOf(call.Arguments), call.Answers})
 }
 
-func (r *adapterRig) runCount() int {
+func (r *rig) runCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.seen)
 }
 
 // lastCall returns what the last handler was given, or the zero value if no handler ran.
-func (r *adapterRig) lastCall() seenCall {
+func (r *rig) lastCall() seenCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.seen) == 0 {
@@ -149,35 +154,35 @@ func textOf(arguments any) string {
 	return string(text)
 }
 
-// adapterRequest is one request. Its arguments, answers and capabilities are JSON text.
-type adapterRequest struct {
-	adapterCarrier
+// request is one request. Its arguments, answers and capabilities are JSON text.
+type request struct {
+	carrier
 	user, token, arguments, answers, capabilities string
-	fields                                        string // further members of params, as JSON text that is sent unchanged
+	fields                                        string // further members of params, sent unchanged
 }
 
 // This method returns a user's first request, without a token.
-func (c adapterCarrier) from(user string) adapterRequest {
-	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
+func (c carrier) from(user string) request {
+	r := request{carrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
 		r.arguments = `{"region":"eu"}`
 	}
 	return r
 }
 
-func (c adapterCarrier) takesArguments() bool { return c.method != "resources/read" }
+func (c carrier) takesArguments() bool { return c.method != "resources/read" }
 
-func (r adapterRequest) as(user string) adapterRequest        { r.user = user; return r }
-func (r adapterRequest) to(target string) adapterRequest      { r.target = target; return r }
-func (r adapterRequest) with(arguments string) adapterRequest { r.arguments = arguments; return r }
-func (r adapterRequest) answering(answers string) adapterRequest {
+func (r request) as(user string) request        { r.user = user; return r }
+func (r request) to(target string) request      { r.target = target; return r }
+func (r request) with(arguments string) request { r.arguments = arguments; return r }
+func (r request) answering(answers string) request {
 	r.answers = answers
 	return r
 }
-func (r adapterRequest) bringing(token string) adapterRequest { r.token = token; return r }
-func (r adapterRequest) more(fields string) adapterRequest    { r.fields = fields; return r }
+func (r request) bringing(token string) request { r.token = token; return r }
+func (r request) more(fields string) request    { r.fields = fields; return r }
 
-func (r adapterRequest) params() string {
+func (r request) params() string {
 	key := "name"
 	if !r.takesArguments() {
 		key = "uri"
@@ -202,8 +207,8 @@ func quoted(text string) string {
 	return string(quoted)
 }
 
-// adapterResponse is a response, with the members that the tests read.
-type adapterResponse struct {
+// response is a response, with the members that the tests read.
+type response struct {
 	raw    string
 	Result *struct {
 		RequestState  string                     `json:"requestState"`
@@ -228,7 +233,7 @@ type adapterResponse struct {
 }
 
 // token returns the token in the result, or "" if there is none.
-func (r *adapterResponse) token() string {
+func (r *response) token() string {
 	if r.Result == nil {
 		return ""
 	}
@@ -236,7 +241,7 @@ func (r *adapterResponse) token() string {
 }
 
 // text returns the text in the result, or "" if there is none.
-func (r *adapterResponse) text() string {
+func (r *response) text() string {
 	switch {
 	case r.Result == nil:
 	case len(r.Result.Content) > 0:
@@ -249,26 +254,28 @@ func (r *adapterResponse) text() string {
 	return ""
 }
 
-func (r *adapterRig) send(request adapterRequest) *adapterResponse {
+func (r *rig) send(request request) *response {
 	return r.post(request.user, request.method, request.params(), request.capabilities)
 }
 
-func (r *adapterRig) post(user, method, params, capabilities string) *adapterResponse {
+func (r *rig) post(user, method, params, capabilities string) *response {
 	if params != "" {
 		params += ","
 	}
-	response := &adapterResponse{raw: string(r.client(user, []byte(`{"jsonrpc":"2.0","id":7,"method":`+quoted(method)+`,"params":{`+params+
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-		`"io.modelcontextprotocol/clientInfo":{"name":"sealtest","version":"1"},`+
-		`"io.modelcontextprotocol/clientCapabilities":`+capabilities+`}}}`)))}
-	if err := json.Unmarshal([]byte(response.raw), response); err != nil || (response.Result == nil) == (response.Error == nil) {
+	message := `{"jsonrpc":"2.0","id":7,"method":` + quoted(method) + `,"params":{` + params +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"suite","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}}}`
+	response := &response{raw: string(r.client(user, []byte(message)))}
+	err := json.Unmarshal([]byte(response.raw), response)
+	if err != nil || (response.Result == nil) == (response.Error == nil) {
 		r.failf("not a response: %.500q", response.raw)
 	}
 	return response
 }
 
 // begin sends a first request. It returns the next request, with the token and an answer.
-func (r *adapterRig) begin(request adapterRequest) adapterRequest {
+func (r *rig) begin(request request) request {
 	response := r.send(request)
 	if response.token() == "" || response.Result.InputRequests == nil {
 		r.stopf("%s does not ask: %.500s", request.target, response.raw)
@@ -278,7 +285,7 @@ func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 
 // This method sends the request. It fails the trial unless the result is complete and its
 // text is "done".
-func (r *adapterRig) completes(request adapterRequest) {
+func (r *rig) completes(request request) {
 	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
 		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
 	}
@@ -286,7 +293,7 @@ func (r *adapterRig) completes(request adapterRequest) {
 
 // This method sends a request that must be rejected. It fails the trial if the response is not
 // the error that all rejections share, or if a handler runs.
-func (r *adapterRig) rejects(what string, request adapterRequest) {
+func (r *rig) rejects(what string, request request) {
 	before := r.runCount()
 	response := r.send(request)
 	r.isRefusal(what, response, tripseal.Wire(tripseal.ErrRejected))
@@ -297,13 +304,14 @@ func (r *adapterRig) rejects(what string, request adapterRequest) {
 
 // isRefusal fails the trial if the response is not an error with the wanted message, or if it
 // differs from the first response with this message.
-func (r *adapterRig) isRefusal(what string, response *adapterResponse, want tripseal.WireError) {
-	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
+func (r *rig) isRefusal(what string, response *response, want tripseal.WireError) {
+	if response.Error == nil || response.Error.Message != want.Message ||
+		response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)
 		return
 	}
-	r.adapterTrial.mu.Lock()
-	defer r.adapterTrial.mu.Unlock()
+	r.trial.mu.Lock()
+	defer r.trial.mu.Unlock()
 	if r.refusal == nil {
 		r.refusal = map[string]string{}
 	}
@@ -316,14 +324,14 @@ func (r *adapterRig) isRefusal(what string, response *adapterResponse, want trip
 }
 
 // This method fails the trial unless the response is an error that reveals no secret.
-func (r *adapterRig) fails(what string, response *adapterResponse) {
+func (r *rig) fails(what string, response *response) {
 	if response.token() != "" || response.Error == nil && (response.Result == nil || !response.Result.IsError) {
 		r.failf("%s is not answered with an error: %.500s", what, response.raw)
 	}
 	r.tellsNothing(what, response)
 }
 
-func (r *adapterRig) tellsNothing(what string, response *adapterResponse) {
+func (r *rig) tellsNothing(what string, response *response) {
 	if strings.Contains(response.raw, "hush") {
 		r.failf("%s: the client sees what it must not: %.500s", what, response.raw)
 	}

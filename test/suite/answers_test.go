@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"context"
@@ -18,7 +18,8 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
 	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
-	forCarriers(allCarriers, "a state whose token pins the wording of its questions never reaches the handler", pinnedWording),
+	forCarriers(allCarriers, "a state whose token pins the wording of its questions never reaches the handler",
+		pinnedWording),
 )
 
 // kindCase is a kind of question, with a complete answer and several incomplete or wrong
@@ -30,23 +31,27 @@ type kindCase struct {
 	unsound      []string
 }
 
+const sampled = `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`
+
 var kindCases = []kindCase{
-	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, `{"action":"accept","content":{"value":"x"}}`, []string{
+	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, accepted, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
-		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`,
+		`{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
 	{tripseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
-	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
+	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, sampled, []string{
 		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
-		`{"role":"assistant","model":"m","content":[null]}`}},
+		`{"role":"assistant","model":"m","content":[null]}`,
+		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`}},
 	{tripseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
 		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
 }
 
 // asking returns a handler that asks one question of this kind. The question's key is
 // "confirm".
-func asking(kind tripseal.Kind) AdapterHandler {
-	return func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+func asking(kind tripseal.Kind) Handler {
+	return func(ctx context.Context, call Call) (Result, error) {
 		result, err := confirm(ctx, call)
 		if result.Questions != nil {
 			result.Questions = map[string]tripseal.Kind{"confirm": kind}
@@ -58,7 +63,7 @@ func asking(kind tripseal.Kind) AdapterHandler {
 // keptFrom sends the request, and fails the trial if the request's answers reach the
 // handler. It accepts two outcomes: the handler runs and the client gets the question
 // again, or the handler does not run and the client gets an error.
-func (r *adapterRig) keptFrom(what string, request adapterRequest) {
+func (r *rig) keptFrom(what string, request request) {
 	before := r.runCount()
 	response := r.send(request)
 	switch {
@@ -71,7 +76,7 @@ func (r *adapterRig) keptFrom(what string, request adapterRequest) {
 	}
 }
 
-func firstAnswers(a *adapterTrial, c adapterCarrier) {
+func firstAnswers(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	rig.keptFrom("an answer of a first call", c.from("alice").answering(confirmedByAnswer))
 	if rig.runCount() != 1 {
@@ -79,10 +84,12 @@ func firstAnswers(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func unaskedAnswers(a *adapterTrial, c adapterCarrier) {
+func unaskedAnswers(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
-	for _, answers := range []string{`{"other":` + accepted + `}`, `{"Confirm":` + accepted + `}`, `{"":` + accepted + `}`, `{}`} {
+	for _, answers := range []string{
+		`{"other":` + accepted + `}`, `{"Confirm":` + accepted + `}`, `{"":` + accepted + `}`, `{}`,
+	} {
 		rig.keptFrom(answers, retry.answering(answers))
 	}
 	rig.completes(retry.answering(`{"other":` + accepted + `,"confirm":` + accepted + `}`))
@@ -91,7 +98,7 @@ func unaskedAnswers(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func earlierAnswers(a *adapterTrial, c adapterCarrier) {
+func earlierAnswers(a *trial, c carrier) {
 	rig := a.serve(askInRounds(3))
 	request := c.from("alice")
 	for _, answers := range []string{"", `{"q1":` + accepted + `}`} {
@@ -106,7 +113,7 @@ func earlierAnswers(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func otherKinds(a *adapterTrial, c adapterCarrier) {
+func otherKinds(a *trial, c carrier) {
 	for _, asked := range kindCases {
 		rig := a.serve(asking(asked.kind))
 		retry := rig.begin(c.from("alice"))
@@ -121,7 +128,7 @@ func otherKinds(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func unsoundAnswers(a *adapterTrial, c adapterCarrier) {
+func unsoundAnswers(a *trial, c carrier) {
 	for _, k := range kindCases {
 		rig := a.serve(asking(k.kind))
 		retry := rig.begin(c.from("alice"))
@@ -131,17 +138,19 @@ func unsoundAnswers(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func contentOfANo(a *adapterTrial, c adapterCarrier) {
+func contentOfANo(a *trial, c carrier) {
 	for _, action := range []string{"decline", "cancel"} {
 		rig := a.serve(confirm)
-		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`))
-		if answer := rig.lastCall().answers["confirm"]; !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
+		no := `{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`
+		rig.completes(rig.begin(c.from("alice")).answering(no))
+		answer := rig.lastCall().answers["confirm"]
+		if !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
 			a.failf("the handler saw %s", answer)
 		}
 	}
 }
 
-func undeclared(a *adapterTrial, c adapterCarrier) {
+func undeclared(a *trial, c carrier) {
 	for _, k := range kindCases {
 		rig := a.serve(asking(k.kind))
 		for _, capabilities := range []string{k.capabilities, `{}`} {
@@ -171,12 +180,12 @@ func (f wordedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tri
 
 // pinnedWording sends back a token like one that package elicit sealed on another replica of
 // the same service.
-func pinnedWording(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) {
+func pinnedWording(a *trial, c carrier) {
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *Server) {
 		config.Format, config.Keys = wordedFormat{tripseal.NativeFormat(config.Keys)}, nil
 	})
 	retry := rig.begin(c.from("alice"))
-	for _, request := range []adapterRequest{retry, retry.answering("")} {
+	for _, request := range []request{retry, retry.answering("")} {
 		rig.keptFrom("the answer to a question whose wording is pinned", request)
 		if state := rig.lastCall().state; state != "" {
 			a.failf("the handler got the state %q", state)

@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"context"
@@ -18,8 +18,8 @@ var handlerPromises = slices.Concat(
 	forCarriers(allCarriers, "a codec that fails tells the client nothing", codecFails),
 )
 
-func handlerPanics(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+func handlerPanics(a *trial, c carrier) {
+	rig := a.serve(func(ctx context.Context, call Call) (Result, error) {
 		if call.Answers["confirm"] != "" {
 			panic("hush: the handler panicked")
 		}
@@ -34,10 +34,10 @@ func handlerPanics(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func handlerFails(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+func handlerFails(a *trial, c carrier) {
+	rig := a.serve(func(ctx context.Context, call Call) (Result, error) {
 		if call.Answers["confirm"] != "" {
-			return AdapterResult{State: secretState}, errors.New("not today")
+			return Result{State: secretState}, errors.New("not today")
 		}
 		return confirm(ctx, call)
 	})
@@ -51,9 +51,9 @@ func handlerFails(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func longState(a *adapterTrial, c adapterCarrier) {
+func longState(a *trial, c carrier) {
 	for _, size := range []int{16 << 10, 16<<10 + 1, 64<<10 + 1, 1 << 20} {
-		rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+		rig := a.serve(func(ctx context.Context, call Call) (Result, error) {
 			result, err := confirm(ctx, call)
 			if result.Questions != nil {
 				result.State = strings.Repeat("hush", size/4+1)[:size]
@@ -71,7 +71,7 @@ func longState(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func badQuestions(a *adapterTrial, c adapterCarrier) {
+func badQuestions(a *trial, c carrier) {
 	many := make(map[string]tripseal.Kind)
 	for i := range tripseal.MaxQuestions + 1 {
 		many[strings.Repeat("q", i+1)] = tripseal.KindForm
@@ -79,8 +79,8 @@ func badQuestions(a *adapterTrial, c adapterCarrier) {
 	for what, questions := range map[string]map[string]tripseal.Kind{
 		"too many": many, "a long key": {strings.Repeat("q", tripseal.MaxQuestionKey+1): tripseal.KindForm},
 	} {
-		rig := a.serve(func(context.Context, AdapterCall) (AdapterResult, error) {
-			return AdapterResult{State: secretState, Questions: questions}, nil
+		rig := a.serve(func(context.Context, Call) (Result, error) {
+			return Result{State: secretState, Questions: questions}, nil
 		})
 		rig.fails(what, rig.send(c.from("alice")))
 	}
@@ -93,8 +93,8 @@ func (failingFormat) Seal(context.Context, *tripseal.Binding, *tripseal.Claims) 
 	return "", errors.New("hush: the format failed")
 }
 
-func codecFails(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) {
+func codecFails(a *trial, c carrier) {
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *Server) {
 		config.Keys, config.Format = nil, failingFormat{tripseal.NativeFormat(tripseal.Ephemeral())}
 	})
 	rig.fails("a format that fails", rig.send(c.from("alice")))

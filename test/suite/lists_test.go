@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"fmt"
@@ -19,25 +19,25 @@ var listPromises = slices.Concat(
 	forLists("a principal that fails refuses the cursor", unnamedCursor),
 	forLists("a cursor needs a user if the boundary says so", cursorOfAUser),
 	forLists("a refused cursor is one event, with a reason", refusedCursorEvent),
-	[]adapterPromise{{"a state is no cursor, and a cursor is no state", stateOrCursor}},
+	[]promise{{"a state is no cursor, and a cursor is no state", stateOrCursor}},
 )
 
-var adapterLists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+var allLists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 
-func forLists(name string, test func(*adapterTrial, string)) []adapterPromise {
-	var promises []adapterPromise
-	for _, list := range adapterLists {
+func forLists(name string, test func(*trial, string)) []promise {
+	var promises []promise
+	for _, list := range allLists {
 		prefix := strings.ReplaceAll(strings.TrimSuffix(list, "/list"), "/", " ")
-		promises = append(promises, adapterPromise{"list of " + prefix + ": " + name, func(a *adapterTrial) { test(a, list) }})
+		promises = append(promises, promise{"list of " + prefix + ": " + name, func(a *trial) { test(a, list) }})
 	}
 	return promises
 }
 
 // listed is an option that gives the server 25 entries in every list, and pages of 10
 // entries.
-func listed(_ *tripseal.Config, server *AdapterServer) {
+func listed(_ *tripseal.Config, server *Server) {
 	server.PageSize = 10
-	fill := func(handlers map[string]AdapterHandler, name string) {
+	fill := func(handlers map[string]Handler, name string) {
 		for i := len(handlers); i < 25; i++ {
 			handlers[fmt.Sprintf(name, i)] = confirm
 		}
@@ -48,7 +48,7 @@ func listed(_ *tripseal.Config, server *AdapterServer) {
 	fill(server.Templates, "test://host/entry%02d/{id}")
 }
 
-func (r *adapterRig) list(user, method, cursor string) *adapterResponse {
+func (r *rig) list(user, method, cursor string) *response {
 	params := ""
 	if cursor != "" {
 		params = `"cursor":` + quoted(cursor)
@@ -57,7 +57,7 @@ func (r *adapterRig) list(user, method, cursor string) *adapterResponse {
 }
 
 // firstCursor returns the cursor that is on the first page and leads to the second.
-func (r *adapterRig) firstCursor(user, method string) string {
+func (r *rig) firstCursor(user, method string) string {
 	response := r.list(user, method, "")
 	if response.Result == nil || response.Result.NextCursor == "" {
 		r.stopf("no cursor: %.500s", response.raw)
@@ -65,21 +65,21 @@ func (r *adapterRig) firstCursor(user, method string) string {
 	return response.Result.NextCursor
 }
 
-func (r *adapterRig) refuses(what, user, method, text string) {
+func (r *rig) refuses(what, user, method, text string) {
 	refusal := cursor.Wire(cursor.ErrInvalid)
-	if message := r.limits.InvalidCursor; message != "" {
+	if message := r.invalidCursor; message != "" {
 		refusal.Message = message
 	}
 	r.isRefusal(what, r.list(user, method, text), refusal)
 }
 
-func (r *adapterRig) goesOn(user, method, text string) {
+func (r *rig) goesOn(user, method, text string) {
 	if response := r.list(user, method, text); len(entries(response)) == 0 {
 		r.failf("a good cursor: %.500s", response.raw)
 	}
 }
 
-func entries(response *adapterResponse) (names []string) {
+func entries(response *response) (names []string) {
 	if response.Result == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func entries(response *adapterResponse) (names []string) {
 	return names
 }
 
-func wholeList(a *adapterTrial, method string) {
+func wholeList(a *trial, method string) {
 	rig := a.serve(confirm, listed)
 	all, text := map[string]bool{}, ""
 	for page := range 3 {
@@ -119,7 +119,7 @@ func wholeList(a *adapterTrial, method string) {
 	}
 }
 
-func forgedCursor(a *adapterTrial, method string) {
+func forgedCursor(a *trial, method string) {
 	rig := a.serve(confirm, listed)
 	good := rig.firstCursor("alice", method)
 	for _, forgery := range append(forgeries(good), "10", "MTA=", "MTA", strings.Repeat("A", 200_000)) {
@@ -128,7 +128,7 @@ func forgedCursor(a *adapterTrial, method string) {
 	rig.goesOn("alice", method, good)
 }
 
-func lentCursor(a *adapterTrial, method string) {
+func lentCursor(a *trial, method string) {
 	rig := a.serve(confirm, listed, anonymous)
 	alice, nobody := rig.firstCursor("alice", method), rig.firstCursor("", method)
 	rig.refuses("the cursor of alice for bob", "bob", method, alice)
@@ -139,27 +139,27 @@ func lentCursor(a *adapterTrial, method string) {
 	rig.goesOn("", method, nobody)
 }
 
-func movedCursor(a *adapterTrial, method string) {
+func movedCursor(a *trial, method string) {
 	rig := a.serve(confirm, listed)
-	for _, other := range adapterLists {
+	for _, other := range allLists {
 		if other != method {
 			rig.refuses("a cursor of "+other, "alice", method, rig.firstCursor("alice", other))
 		}
 	}
 }
 
-func otherServicesCursor(a *adapterTrial, method string) {
+func otherServicesCursor(a *trial, method string) {
 	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, listed, keyed(keys))
-	theirs := a.serve(confirm, listed, keyed(keys), func(config *tripseal.Config, _ *AdapterServer) { config.Audience = "another" })
+	theirs := a.serve(confirm, listed, keyed(keys), anotherService)
 	text := ours.firstCursor("alice", method)
 	theirs.refuses("the cursor of a service with the same keys", "alice", method, text)
 	theirs.refuses("a forged cursor", "alice", method, "mc1.AAAA")
 	a.serve(confirm, listed, keyed(keys)).goesOn("alice", method, text) // a replica accepts the cursor
 }
 
-func unnamedCursor(a *adapterTrial, method string) {
-	rig := a.serve(confirm, listed, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
+func unnamedCursor(a *trial, method string) {
+	rig := a.serve(confirm, listed, failing)
 	text := rig.firstCursor("alice", method)
 	rig.refuses("a caller whom the principal cannot name", "nameless", method, text)
 	rig.refuses("a forged cursor", "alice", method, "mc1.AAAA")
@@ -168,15 +168,15 @@ func unnamedCursor(a *adapterTrial, method string) {
 	rig.goesOn("alice", method, text)
 }
 
-func cursorOfAUser(a *adapterTrial, method string) {
-	rig := a.serve(confirm, listed, anonymous, func(config *tripseal.Config, _ *AdapterServer) { config.RequireUser = true })
+func cursorOfAUser(a *trial, method string) {
+	rig := a.serve(confirm, listed, anonymous, func(config *tripseal.Config, _ *Server) { config.RequireUser = true })
 	rig.fails("a first page with a cursor for nobody", rig.list("", method, ""))
 	text := rig.firstCursor("alice", method)
 	rig.refuses("the cursor of alice for nobody", "", method, text)
 	rig.goesOn("alice", method, text)
 }
 
-func refusedCursorEvent(a *adapterTrial, method string) {
+func refusedCursorEvent(a *trial, method string) {
 	rig := a.serve(confirm, listed)
 	text := rig.firstCursor("alice", method)
 	before := len(rig.events.All())
@@ -193,7 +193,7 @@ func refusedCursorEvent(a *adapterTrial, method string) {
 	}
 }
 
-func stateOrCursor(a *adapterTrial) {
+func stateOrCursor(a *trial) {
 	rig := a.serve(confirm, listed)
 	state, position := rig.begin(toolCarrier.from("alice")), rig.firstCursor("alice", "tools/list")
 	rig.refuses("a state as a cursor", "alice", "tools/list", state.token)

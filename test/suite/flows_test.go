@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var flowPromises = slices.Concat(
 	forCarriers(allCarriers, "a flow ends at its last round", lastRound),
 )
 
-func neverInPlaintext(a *adapterTrial, c adapterCarrier) {
+func neverInPlaintext(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	response := rig.send(c.from("alice"))
 	token := response.token()
@@ -43,7 +43,7 @@ func neverInPlaintext(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
+func handlerSeesItsState(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
 	if first := rig.lastCall(); first.state != "" || len(first.answers) != 0 {
@@ -54,7 +54,7 @@ func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
 	if second.state != secretState {
 		a.failf("the handler saw the state %q", second.state)
 	}
-	if len(second.answers) != 1 || !strings.Contains(second.answers["confirm"], `"yes"`) || !strings.Contains(second.answers["confirm"], `"accept"`) {
+	if len(second.answers) != 1 || !containsAll(second.answers["confirm"], `"yes"`, `"accept"`) {
 		a.failf("the handler saw the answers %v", second.answers)
 	}
 	if c.takesArguments() && !strings.Contains(second.arguments, `"eu"`) {
@@ -64,27 +64,29 @@ func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
 
 // askInRounds returns a handler that asks one question in each of n rounds. The keys of the
 // questions are q1, q2 and so on.
-func askInRounds(n int) AdapterHandler {
-	return func(_ context.Context, call AdapterCall) (AdapterResult, error) {
+func askInRounds(n int) Handler {
+	return func(_ context.Context, call Call) (Result, error) {
 		round := len(call.State) + 1
 		if round > n {
-			return AdapterResult{Text: "done"}, nil
+			return Result{Text: "done"}, nil
 		}
-		return AdapterResult{State: call.State + "x", Questions: map[string]tripseal.Kind{questionOf(round): tripseal.KindForm}}, nil
+		questions := map[string]tripseal.Kind{questionOf(round): tripseal.KindForm}
+		return Result{State: call.State + "x", Questions: questions}, nil
 	}
 }
 
 func questionOf(round int) string { return "q" + string(rune('0'+round)) }
 
-func severalRounds(a *adapterTrial, c adapterCarrier) {
+func severalRounds(a *trial, c carrier) {
 	rig := a.serve(askInRounds(4))
 	request := c.from("alice")
 	for round := 1; round <= 4; round++ {
 		response := rig.send(request)
-		if response.token() == "" || response.token() == request.token || len(response.Result.InputRequests[questionOf(round)]) == 0 {
+		token := response.token()
+		if token == "" || token == request.token || len(response.Result.InputRequests[questionOf(round)]) == 0 {
 			a.stopf("round %d: %.500s", round, response.raw)
 		}
-		request = request.bringing(response.token()).answering(`{"` + questionOf(round) + `":` + accepted + `}`)
+		request = request.bringing(token).answering(`{"` + questionOf(round) + `":` + accepted + `}`)
 	}
 	rig.completes(request)
 	if last := rig.lastCall(); last.state != "xxxx" || last.answers["q4"] == "" {
@@ -92,8 +94,8 @@ func severalRounds(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func questionWithoutState(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+func questionWithoutState(a *trial, c carrier) {
+	rig := a.serve(func(ctx context.Context, call Call) (Result, error) {
 		result, err := confirm(ctx, call)
 		result.State = ""
 		return result, err
@@ -104,12 +106,12 @@ func questionWithoutState(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func stateWithoutQuestion(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(_ context.Context, call AdapterCall) (AdapterResult, error) {
+func stateWithoutQuestion(a *trial, c carrier) {
+	rig := a.serve(func(_ context.Context, call Call) (Result, error) {
 		if call.State != "" {
-			return AdapterResult{Text: "done"}, nil
+			return Result{Text: "done"}, nil
 		}
-		return AdapterResult{State: secretState, Questions: map[string]tripseal.Kind{}}, nil
+		return Result{State: secretState, Questions: map[string]tripseal.Kind{}}, nil
 	})
 	response := rig.send(c.from("alice"))
 	rig.tellsNothing("come again", response)
@@ -122,16 +124,16 @@ func stateWithoutQuestion(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func strayState(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(context.Context, AdapterCall) (AdapterResult, error) {
-		return AdapterResult{Text: "done", State: secretState}, nil
+func strayState(a *trial, c carrier) {
+	rig := a.serve(func(context.Context, Call) (Result, error) {
+		return Result{Text: "done", State: secretState}, nil
 	})
 	rig.completes(c.from("alice"))
 	rig.tellsNothing("a complete result", rig.send(c.from("alice")))
 }
 
-func asksNothing(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(context.Context, AdapterCall) (AdapterResult, error) { return AdapterResult{Text: "done"}, nil })
+func asksNothing(a *trial, c carrier) {
+	rig := a.serve(func(context.Context, Call) (Result, error) { return Result{Text: "done"}, nil })
 	rig.completes(c.from("alice"))
 	rig.completes(c.from("")) // a call without a user is allowed, because the handler asks nothing
 	if events := rig.events.All(); len(events) != 0 {
@@ -139,7 +141,7 @@ func asksNothing(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func emptyState(a *adapterTrial, c adapterCarrier) {
+func emptyState(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	if response := rig.send(c.from("alice").more(`"requestState":""`)); response.token() == "" {
 		a.failf("%.500s", response.raw)
@@ -149,8 +151,8 @@ func emptyState(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-func lastRound(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(askInRounds(4), func(config *tripseal.Config, _ *AdapterServer) { config.MaxRounds = 2 })
+func lastRound(a *trial, c carrier) {
+	rig := a.serve(askInRounds(4), func(config *tripseal.Config, _ *Server) { config.MaxRounds = 2 })
 	request := c.from("alice")
 	for range 2 {
 		request.token = rig.send(request).token()

@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"context"
@@ -19,10 +19,10 @@ var userPromises = slices.Concat(
 	forCarriers(allCarriers, "a principal that fails is a rejection like any other", failingPrincipal),
 	forCarriers(allCarriers, "a principal that panics is a rejection like any other", panickingPrincipal),
 	forCarriers(allCarriers, "a user is required if the boundary says so", requiredUser),
-	[]adapterPromise{{"users who call at once get their own states", atOnce}},
+	[]promise{{"users who call at once get their own states", atOnce}},
 )
 
-func twoUsers(a *adapterTrial, c adapterCarrier) {
+func twoUsers(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	alice, bob := rig.begin(c.from("alice")), rig.begin(c.from("bob"))
 	rig.rejects("the state of alice for bob", alice.as("bob"))
@@ -31,7 +31,7 @@ func twoUsers(a *adapterTrial, c adapterCarrier) {
 	rig.completes(bob)
 }
 
-func userOrNobody(a *adapterTrial, c adapterCarrier) {
+func userOrNobody(a *trial, c carrier) {
 	rig := a.serve(confirm, anonymous)
 	alice, nobody := rig.begin(c.from("alice")), rig.begin(c.from(""))
 	rig.rejects("the state of alice for nobody", alice.as(""))
@@ -40,7 +40,7 @@ func userOrNobody(a *adapterTrial, c adapterCarrier) {
 	rig.completes(nobody)
 }
 
-func emptyName(a *adapterTrial, c adapterCarrier) {
+func emptyName(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
 	rig := a.serve(confirm, keyed(keys))
 	rig.fails("a question to a user without a name", rig.send(c.from("")))
@@ -58,11 +58,14 @@ func failingFor(name string) func(context.Context, string) (string, error) {
 	}
 }
 
-func failingPrincipal(a *adapterTrial, c adapterCarrier) {
+// failing makes the principal fail for a user who is called nameless.
+func failing(_ *tripseal.Config, server *Server) { server.Principal = failingFor("nameless") }
+
+func failingPrincipal(a *trial, c carrier) {
 	principalIsAsked(a, c, failingFor("mallory"))
 }
 
-func panickingPrincipal(a *adapterTrial, c adapterCarrier) {
+func panickingPrincipal(a *trial, c carrier) {
 	principalIsAsked(a, c, func(_ context.Context, user string) (string, error) {
 		if user == "mallory" {
 			panic("hush: the principal panicked")
@@ -71,8 +74,8 @@ func panickingPrincipal(a *adapterTrial, c adapterCarrier) {
 	})
 }
 
-func principalIsAsked(a *adapterTrial, c adapterCarrier, principal func(context.Context, string) (string, error)) {
-	rig := a.serve(confirm, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = principal })
+func principalIsAsked(a *trial, c carrier, principal func(context.Context, string) (string, error)) {
+	rig := a.serve(confirm, func(_ *tripseal.Config, server *Server) { server.Principal = principal })
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("a forged state", retry.bringing("ms1.AAAA"))
 	rig.rejects("a caller whom the principal cannot name", retry.as("mallory"))
@@ -80,8 +83,8 @@ func principalIsAsked(a *adapterTrial, c adapterCarrier, principal func(context.
 	rig.completes(retry)
 }
 
-func requiredUser(a *adapterTrial, c adapterCarrier) {
-	required := func(config *tripseal.Config, _ *AdapterServer) { config.RequireUser = true }
+func requiredUser(a *trial, c carrier) {
+	required := func(config *tripseal.Config, _ *Server) { config.RequireUser = true }
 	rig := a.serve(confirm, anonymous, required)
 	rig.fails("a question to nobody", rig.send(c.from("")))
 	retry := rig.begin(c.from("alice"))
@@ -90,12 +93,13 @@ func requiredUser(a *adapterTrial, c adapterCarrier) {
 }
 
 // atOnce runs flows of several users at the same time. Each flow has its own arguments.
-func atOnce(a *adapterTrial) {
-	rig := a.serve(func(_ context.Context, call AdapterCall) (AdapterResult, error) {
+func atOnce(a *trial) {
+	rig := a.serve(func(_ context.Context, call Call) (Result, error) {
 		if call.State != "" {
-			return AdapterResult{Text: call.State + " " + call.Answers["confirm"]}, nil
+			return Result{Text: call.State + " " + call.Answers["confirm"]}, nil
 		}
-		return AdapterResult{State: "state of " + textOf(call.Arguments), Questions: map[string]tripseal.Kind{"confirm": tripseal.KindForm}}, nil
+		questions := map[string]tripseal.Kind{"confirm": tripseal.KindForm}
+		return Result{State: "state of " + textOf(call.Arguments), Questions: questions}, nil
 	})
 	var users sync.WaitGroup
 	for u := range 6 {

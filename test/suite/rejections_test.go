@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"context"
@@ -15,7 +15,7 @@ var rejectionPromises = slices.Concat(
 	forCarriers(allCarriers, "a state that is too long is rejected", longToken),
 	forCarriers(allCarriers, "a state that is spelt in another way never reaches the handler unchecked", spelling),
 	forCarriers(allCarriers, "a state for another target is rejected", otherTarget),
-	[]adapterPromise{{"a state for a tool is rejected for the prompt of its name", otherMethod}},
+	[]promise{{"a state for a tool is rejected for the prompt of its name", otherMethod}},
 	forCarriers(allCarriers, "a state for a target that does not exist is rejected like any other", missingTarget),
 	forCarriers(allCarriers, "a state of another service is rejected", otherService),
 	forCarriers(allCarriers, "a state under other keys is rejected", otherKeys),
@@ -24,14 +24,15 @@ var rejectionPromises = slices.Concat(
 	forCarriers(allCarriers, "a rejected state is not used up", notUsedUp),
 	forCarriers(allCarriers, "all rejections look the same", sameRejections),
 	forCarriers(allCarriers, "a rejected state can be asked for again", askedAgain),
-	[]adapterPromise{{"RejectedText is the rejection of tools alone", rejectedText}},
+	[]promise{{"RejectedText is the rejection of tools alone", rejectedText}},
 )
 
 // forgeries returns the state that a handler wrote, and texts that resemble a token.
 func forgeries(token string) []string {
 	all := []string{secretState, "x", ".", "ms1.", "ms1.AAAA", "\x00", "null", "{}", `"`, strings.Repeat("A", 200),
 		token[:len(token)-1], token[:len(token)/2], token + "A", token + "=", token + "\n", " " + token, token + token,
-		strings.ToUpper(token), strings.ToLower(token), strings.TrimPrefix(token, "ms1."), "mc1." + strings.TrimPrefix(token, "ms1.")}
+		strings.ToUpper(token), strings.ToLower(token),
+		strings.TrimPrefix(token, "ms1."), "mc1." + strings.TrimPrefix(token, "ms1.")}
 	for i := 0; i < len(token); i += max(1, len(token)/16) {
 		changed := byte('A')
 		if token[i] == changed {
@@ -42,7 +43,7 @@ func forgeries(token string) []string {
 	return slices.DeleteFunc(all, func(text string) bool { return text == token })
 }
 
-func forgedState(a *adapterTrial, c adapterCarrier) {
+func forgedState(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
 	for _, forgery := range forgeries(retry.token) {
@@ -51,7 +52,7 @@ func forgedState(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry)
 }
 
-func longToken(a *adapterTrial, c adapterCarrier) {
+func longToken(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("64 KiB and a byte", retry.bringing(strings.Repeat("A", 64<<10+1)))
@@ -59,15 +60,19 @@ func longToken(a *adapterTrial, c adapterCarrier) {
 }
 
 // spelling sends requests in which different JSON decoders find different states.
-func spelling(a *adapterTrial, c adapterCarrier) {
+func spelling(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
 	genuine, forged := quoted(retry.token), quoted(secretState)
 	for _, fields := range []string{
-		`"requestState":12345`, `"requestState":true`, `"requestState":[` + forged + `]`, `"requestState":{"a":` + forged + `}`,
-		`"RequestState":` + forged, `"requeststate":` + forged, `"request\u0053tate":` + forged, `"requestState":null,"REQUESTSTATE":` + forged,
-		`"requestState":` + genuine + `,"requestState":` + forged, `"requestState":` + forged + `,"requestState":` + genuine,
-		`"requestState":` + genuine + `,"RequestState":` + forged, `"RequestState":` + forged + `,"requestState":` + genuine,
+		`"requestState":12345`, `"requestState":true`,
+		`"requestState":[` + forged + `]`, `"requestState":{"a":` + forged + `}`,
+		`"RequestState":` + forged, `"requeststate":` + forged,
+		`"request\u0053tate":` + forged, `"requestState":null,"REQUESTSTATE":` + forged,
+		`"requestState":` + genuine + `,"requestState":` + forged,
+		`"requestState":` + forged + `,"requestState":` + genuine,
+		`"requestState":` + genuine + `,"RequestState":` + forged,
+		`"RequestState":` + forged + `,"requestState":` + genuine,
 	} {
 		for _, key := range []string{"inputResponses", "InputResponses"} {
 			// The server may refuse the request, treat it as a first call, or open the genuine
@@ -92,7 +97,7 @@ func spelling(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry)
 }
 
-func otherTarget(a *adapterTrial, c adapterCarrier) {
+func otherTarget(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry, other := rig.begin(c.from("alice")), rig.begin(c.from("alice").to(c.other))
 	rig.rejects("the state for the first at the second", retry.to(c.other))
@@ -101,7 +106,7 @@ func otherTarget(a *adapterTrial, c adapterCarrier) {
 	rig.completes(other)
 }
 
-func otherMethod(a *adapterTrial) {
+func otherMethod(a *trial) {
 	rig := a.serve(confirm)
 	tool, prompt := rig.begin(toolCarrier.from("alice")), rig.begin(promptCarrier.from("alice"))
 	tool.token, prompt.token = prompt.token, tool.token
@@ -109,7 +114,7 @@ func otherMethod(a *adapterTrial) {
 	rig.rejects("the tool's state at the prompt", prompt)
 }
 
-func missingTarget(a *adapterTrial, c adapterCarrier) {
+func missingTarget(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("a forged state", retry.bringing("ms1.AAAA"))
@@ -119,22 +124,24 @@ func missingTarget(a *adapterTrial, c adapterCarrier) {
 
 // keyed returns an option that gives a server these keys.
 func keyed(keys *tripseal.Ring) rigOption {
-	return func(config *tripseal.Config, _ *AdapterServer) { config.Keys = keys }
+	return func(config *tripseal.Config, _ *Server) { config.Keys = keys }
 }
 
-func otherService(a *adapterTrial, c adapterCarrier) {
+func otherService(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
 	ours := a.serve(confirm, keyed(keys))
-	theirs := a.serve(confirm, keyed(keys), func(config *tripseal.Config, _ *AdapterServer) { config.Audience = "another" })
+	theirs := a.serve(confirm, keyed(keys), anotherService)
 	retry := ours.begin(c.from("alice"))
 	theirs.rejects("the state of a service with the same keys", retry)
 	ours.completes(retry)
 	a.serve(confirm, keyed(keys)).completes(retry) // a replica accepts the state
 }
 
-func otherKeys(a *adapterTrial, c adapterCarrier) {
+func otherKeys(a *trial, c carrier) {
 	a.serve(confirm).rejects("a state under other keys", a.serve(confirm).begin(c.from("alice")))
 }
+
+func anotherService(config *tripseal.Config, _ *Server) { config.Audience = "another" }
 
 // agedFormat seals tokens as if they had been sealed a day ago.
 type agedFormat struct{ tripseal.Format }
@@ -147,12 +154,12 @@ func (f agedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *trips
 }
 
 func aged(keys *tripseal.Ring) rigOption {
-	return func(config *tripseal.Config, _ *AdapterServer) {
+	return func(config *tripseal.Config, _ *Server) {
 		config.Keys, config.Format = nil, agedFormat{tripseal.NativeFormat(keys)}
 	}
 }
 
-func expiredState(a *adapterTrial, c adapterCarrier) {
+func expiredState(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
 	rig := a.serve(confirm, keyed(keys))
 	rig.rejects("a state of yesterday", a.serve(confirm, aged(keys)).begin(c.from("alice")))
@@ -171,9 +178,9 @@ func (s *onceStore) Spend(_ context.Context, use tripseal.Use) (bool, error) {
 	return !seen, nil
 }
 
-func once(config *tripseal.Config, _ *AdapterServer) { config.Replay = &onceStore{} }
+func once(config *tripseal.Config, _ *Server) { config.Replay = &onceStore{} }
 
-func usedOnce(a *adapterTrial, c adapterCarrier) {
+func usedOnce(a *trial, c carrier) {
 	rig := a.serve(confirm, once)
 	first, second := rig.begin(c.from("alice")), rig.begin(c.from("alice"))
 	rig.completes(first)
@@ -182,7 +189,7 @@ func usedOnce(a *adapterTrial, c adapterCarrier) {
 	rig.completes(second)
 }
 
-func notUsedUp(a *adapterTrial, c adapterCarrier) {
+func notUsedUp(a *trial, c carrier) {
 	rig := a.serve(confirm, once)
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("the state of another user", retry.as("bob"))
@@ -190,12 +197,13 @@ func notUsedUp(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry)
 }
 
-func sameRejections(a *adapterTrial, c adapterCarrier) {
+func sameRejections(a *trial, c carrier) {
 	keys := tripseal.Ephemeral()
-	rig := a.serve(confirm, keyed(keys), once, func(_ *tripseal.Config, server *AdapterServer) { server.Principal = failingFor("nameless") })
-	retry, spent, expired := rig.begin(c.from("alice")), rig.begin(c.from("alice")), a.serve(confirm, aged(keys)).begin(c.from("alice"))
+	rig := a.serve(confirm, keyed(keys), once, failing)
+	retry, spent := rig.begin(c.from("alice")), rig.begin(c.from("alice"))
+	expired := a.serve(confirm, aged(keys)).begin(c.from("alice"))
 	rig.completes(spent)
-	for what, request := range map[string]adapterRequest{
+	for what, request := range map[string]request{
 		"junk":                retry.bringing("junk"),
 		"a forged state":      retry.bringing(retry.token[:len(retry.token)-4] + "AAAA"),
 		"too long":            retry.bringing(strings.Repeat("A", 70_000)),
@@ -215,8 +223,8 @@ func sameRejections(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry)
 }
 
-func askedAgain(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) { config.AskAgain = tripseal.AskAgainAlways })
+func askedAgain(a *trial, c carrier) {
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *Server) { config.AskAgain = tripseal.AskAgainAlways })
 	retry := rig.begin(c.from("alice"))
 	response := rig.send(retry.as("bob"))
 	if response.token() == "" || response.token() == retry.token {
@@ -228,12 +236,12 @@ func askedAgain(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry.as("bob").bringing(response.token()))
 }
 
-func rejectedText(a *adapterTrial) {
-	rig := a.serve(confirm, func(_ *tripseal.Config, server *AdapterServer) { server.RejectedText = "start over" })
+func rejectedText(a *trial) {
+	rig := a.serve(confirm, func(_ *tripseal.Config, server *Server) { server.RejectedText = "start over" })
 	first := ""
 	for _, c := range allCarriers {
 		retry := rig.begin(c.from("alice"))
-		for what, request := range map[string]adapterRequest{
+		for what, request := range map[string]request{
 			"forged": retry.bringing("ms1.AAAA"), "another user": retry.as("bob"), "another target": retry.to(c.other),
 		} {
 			if c.name != "tool" {
@@ -241,7 +249,8 @@ func rejectedText(a *adapterTrial) {
 				continue
 			}
 			ran, response := rig.runCount(), rig.send(request)
-			if response.Result == nil || !response.Result.IsError || response.text() != "start over" || rig.runCount() != ran {
+			if response.Result == nil || !response.Result.IsError || response.text() != "start over" ||
+				rig.runCount() != ran {
 				a.failf("%s: %.500s", what, response.raw)
 			}
 			if first == "" {

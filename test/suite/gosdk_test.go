@@ -1,4 +1,4 @@
-package gosdk_test
+package suite
 
 import (
 	"bytes"
@@ -13,19 +13,16 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/sealtest"
 )
 
-// The AdapterLimits are empty, because the official SDK lets the adapter keep every promise.
-func TestTheAdapterKeepsThePromisesOfAllAdapters(t *testing.T) {
-	sealtest.TestAdapter(t, startAdapter, sealtest.AdapterLimits{})
-}
+// officialSDK is the official SDK with gosdk, which lets every promise be kept.
+var officialSDK = system{start: startOfficial}
 
 const userHeader = "Test-User"
 
-// startAdapter makes a server, and returns a client that calls the server's HTTP handler without
-// a socket. A header of the request names the user.
-func startAdapter(_ *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient {
+// startOfficial makes a protected server. The client calls the server's HTTP handler without a socket, and a
+// header of the request names the user.
+func startOfficial(_ *testing.T, s Server) Client {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: s.PageSize})
 	gosdk.Protect(server, s.Boundary, &gosdk.Options{
 		Principal: func(ctx context.Context, req mcp.Request) (string, error) {
@@ -33,7 +30,11 @@ func startAdapter(_ *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient
 		},
 		AllowAnonymous: s.AllowAnonymous, RejectedText: s.RejectedText, Logger: s.Logger,
 	})
-	addAdapterHandlers(server, s)
+	return serveOfficial(server, s)
+}
+
+func serveOfficial(server *mcp.Server, s Server) Client {
+	addOfficial(server, s)
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
 		HTTP:      mcp.StreamableHTTPOptions{JSONResponse: true},
 		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
@@ -50,7 +51,7 @@ func startAdapter(_ *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(request))
 		for name, value := range map[string]string{
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", userHeader: user,
-			"Mcp-Protocol-Version": revision2026, "Mcp-Method": head.Method, "Mcp-Name": head.Params.Name + head.Params.URI,
+			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": head.Method, "Mcp-Name": head.Params.Name + head.Params.URI,
 		} {
 			if value != "" {
 				r.Header.Set(name, value)
@@ -62,11 +63,12 @@ func startAdapter(_ *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient
 	}
 }
 
-func addAdapterHandlers(server *mcp.Server, s sealtest.AdapterServer) {
+func addOfficial(server *mcp.Server, s Server) {
 	for name, handle := range s.Tools {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			result, err := handle(ctx, adapterCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
-			answer := &mcp.CallToolResult{RequestState: result.State, InputRequests: adapterQuestions(result)}
+		tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
+		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
+			answer := &mcp.CallToolResult{RequestState: result.State, InputRequests: officialQuestions(result)}
 			if answer.InputRequests == nil {
 				answer.Content = []mcp.Content{&mcp.TextContent{Text: result.Text}}
 			}
@@ -74,19 +76,20 @@ func addAdapterHandlers(server *mcp.Server, s sealtest.AdapterServer) {
 		})
 	}
 	for name, handle := range s.Prompts {
-		server.AddPrompt(&mcp.Prompt{Name: name}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			result, err := handle(ctx, adapterCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
-			answer := &mcp.GetPromptResult{RequestState: result.State, InputRequests: adapterQuestions(result)}
+		prompt := &mcp.Prompt{Name: name}
+		server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
+			answer := &mcp.GetPromptResult{RequestState: result.State, InputRequests: officialQuestions(result)}
 			if answer.InputRequests == nil {
 				answer.Messages = []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: result.Text}}}
 			}
 			return answer, err
 		})
 	}
-	read := func(handle sealtest.AdapterHandler) mcp.ResourceHandler {
+	read := func(handle Handler) mcp.ResourceHandler {
 		return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			result, err := handle(ctx, adapterCall(req.Params.RequestState, req.Params.InputResponses, nil))
-			answer := &mcp.ReadResourceResult{RequestState: result.State, InputRequests: adapterQuestions(result)}
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, nil))
+			answer := &mcp.ReadResourceResult{RequestState: result.State, InputRequests: officialQuestions(result)}
 			if answer.InputRequests == nil {
 				answer.Contents = []*mcp.ResourceContents{{URI: req.Params.URI, Text: result.Text}}
 			}
@@ -101,8 +104,8 @@ func addAdapterHandlers(server *mcp.Server, s sealtest.AdapterServer) {
 	}
 }
 
-func adapterCall(state string, answers mcp.InputResponseMap, arguments any) sealtest.AdapterCall {
-	call := sealtest.AdapterCall{State: state, Arguments: arguments, Answers: make(map[string]string)}
+func officialCall(state string, answers mcp.InputResponseMap, arguments any) Call {
+	call := Call{State: state, Arguments: arguments, Answers: make(map[string]string)}
 	for key, answer := range answers {
 		text, err := json.Marshal(answer)
 		if err != nil {
@@ -113,14 +116,22 @@ func adapterCall(state string, answers mcp.InputResponseMap, arguments any) seal
 	return call
 }
 
-func adapterQuestions(result sealtest.AdapterResult) mcp.InputRequestMap {
+func officialQuestions(result Result) mcp.InputRequestMap {
 	if result.Questions == nil {
 		return nil
 	}
-	ofKind := map[tripseal.Kind]string{tripseal.KindForm: "form", tripseal.KindURL: "url", tripseal.KindSampling: "sampling", tripseal.KindRoots: "roots"}
 	questions := make(mcp.InputRequestMap)
 	for key, kind := range result.Questions {
-		questions[key] = questionOf[ofKind[kind]]()
+		switch kind {
+		case tripseal.KindForm:
+			questions[key] = &mcp.ElicitParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}}
+		case tripseal.KindURL:
+			questions[key] = &mcp.ElicitParams{Mode: "url", Message: "?", URL: "https://example.com/", ElicitationID: "1"}
+		case tripseal.KindSampling:
+			questions[key] = &mcp.CreateMessageParams{MaxTokens: 1}
+		case tripseal.KindRoots:
+			questions[key] = &mcp.ListRootsParams{}
+		}
 	}
 	return questions
 }

@@ -1,4 +1,4 @@
-package sealtest
+package suite
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 var argumentPromises = slices.Concat(
 	forCarriers(withArguments, "a state with other arguments is rejected", otherArguments),
 	forCarriers(withArguments, "arguments may be spelt differently", otherSpelling),
-	[]adapterPromise{
+	[]promise{
 		{"tool: arguments of every type are bound", everyType},
 		{"tool: numbers that a float64 cannot tell apart are told apart", largeNumbers},
 		{"tool: numbers that Go misreads are refused", misreadNumbers},
@@ -28,29 +28,37 @@ var argumentPromises = slices.Concat(
 	forCarriers(withArguments, "arguments that are too long are refused", longArguments),
 )
 
-func otherArguments(a *adapterTrial, c adapterCarrier) {
+func otherArguments(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
-	for _, other := range []string{`{"region":"us"}`, `{"region":"EU"}`, `{"region":"eu "}`, `{"region":""}`, `{}`, "", `{"more":"eu"}`, `{"region":"eu","more":""}`} {
+	for _, other := range []string{
+		`{"region":"us"}`, `{"region":"EU"}`, `{"region":"eu "}`, `{"region":""}`, `{}`, "",
+		`{"more":"eu"}`, `{"region":"eu","more":""}`,
+	} {
 		rig.rejects("arguments "+other, retry.with(other))
-		rig.rejects("arguments in place of "+other, rig.begin(retry.with(other).bringing("").answering("")).with(retry.arguments))
+		reverse := rig.begin(c.from("alice").with(other))
+		rig.rejects("arguments in place of "+other, reverse.with(retry.arguments))
 	}
 	rig.completes(retry)
 }
 
-func otherSpelling(a *adapterTrial, c adapterCarrier) {
+func otherSpelling(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice").with(`{"region":"eu","more":"é/"}`))
-	for _, same := range []string{`{"more":"é/","region":"eu"}`, "{ \"region\" :\n\"eu\",\"more\":\"é/\"}", `{"r\u0065gion":"\u0065u","more":"\u00e9\/"}`} {
+	for _, same := range []string{
+		`{"more":"é/","region":"eu"}`, "{ \"region\" :\n\"eu\",\"more\":\"é/\"}",
+		`{"r\u0065gion":"\u0065u","more":"\u00e9\/"}`,
+	} {
 		rig.completes(retry.with(same))
 	}
 	none := rig.begin(c.from("alice").with(`{}`))
 	rig.completes(none.with("")) // missing arguments mean the same as {}
 }
 
-func everyType(a *adapterTrial) {
+func everyType(a *trial) {
 	rig := a.serve(confirm)
-	values := []string{`"1"`, `1`, `-1`, `1.5`, `true`, `false`, `null`, `[]`, `{}`, `[1]`, `[1,2]`, `[2,1]`, `[[1]]`, `{"a":1}`, `{"a":{"b":1}}`, `""`}
+	values := []string{`"1"`, `1`, `-1`, `1.5`, `true`, `false`, `null`, `[]`, `{}`, `[1]`, `[1,2]`, `[2,1]`, `[[1]]`,
+		`{"a":1}`, `{"a":{"b":1}}`, `""`}
 	for i, value := range values {
 		retry := rig.begin(toolCarrier.from("alice").with(`{"v":` + value + `}`))
 		rig.completes(retry)
@@ -60,14 +68,14 @@ func everyType(a *adapterTrial) {
 	}
 }
 
-func largeNumbers(a *adapterTrial) {
+func largeNumbers(a *trial) {
 	rig := a.serve(confirm)
 	retry := rig.begin(toolCarrier.from("alice").with(`{"account":9007199254740993}`))
 	rig.rejects("the number before", retry.with(`{"account":9007199254740992}`))
 	rig.completes(retry)
 }
 
-func misreadNumbers(a *adapterTrial) {
+func misreadNumbers(a *trial) {
 	rig := a.serve(confirm)
 	// strconv reads this number as 0.01, though it is 1000.
 	misread := `{"amount":1000` + strings.Repeat("0", 801) + `e-801}`
@@ -75,7 +83,7 @@ func misreadNumbers(a *adapterTrial) {
 	rig.rejects("a number that Go misreads", rig.begin(toolCarrier.from("alice").with(`{"amount":1000}`)).with(misread))
 }
 
-func twice(a *adapterTrial) {
+func twice(a *trial) {
 	const arguments = `{"region":"eu","region":"eu"}`
 	rig := a.serve(confirm)
 	rig.rejects("a member twice", rig.begin(toolCarrier.from("alice")).with(arguments))
@@ -83,7 +91,7 @@ func twice(a *adapterTrial) {
 }
 
 // swapped sends two members that encoding/json reads into one field: the last one wins.
-func swapped(a *adapterTrial) {
+func swapped(a *trial) {
 	rig := a.serve(confirm)
 	retry := rig.begin(toolCarrier.from("alice").with(`{"Amount":9999,"amount":1}`))
 	rig.rejects("two members in another order", retry.with(`{"amount":1,"Amount":9999}`))
@@ -92,7 +100,7 @@ func swapped(a *adapterTrial) {
 
 // sentAgain repeats requests, because an adapter that writes the arguments in a random order
 // fails only now and then.
-func sentAgain(a *adapterTrial, c adapterCarrier) {
+func sentAgain(a *trial, c carrier) {
 	rig := a.serve(confirm)
 	for range 30 {
 		rig.completes(rig.begin(c.from("alice").with(`{"region":"eu","Region":"us","1":"a","01":"b"}`)))
@@ -112,8 +120,8 @@ func spoil(arguments any) {
 	}
 }
 
-func whatArrived(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+func whatArrived(a *trial, c carrier) {
+	rig := a.serve(func(ctx context.Context, call Call) (Result, error) {
 		spoil(call.Arguments)
 		if !strings.Contains(textOf(call.Arguments), `"us"`) {
 			a.failf("the harness hands out arguments that a handler cannot change: %T", call.Arguments)
@@ -135,7 +143,7 @@ func whatArrived(a *adapterTrial, c adapterCarrier) {
 }
 
 // seenArguments sends requests in which different JSON decoders find different arguments.
-func seenArguments(a *adapterTrial, c adapterCarrier) {
+func seenArguments(a *trial, c carrier) {
 	const eu, us = `{"region":"eu"}`, `{"region":"us"}`
 	rig := a.serve(confirm)
 	for _, fields := range []string{
@@ -164,8 +172,8 @@ func regionIn(arguments string) string {
 	return known.Region
 }
 
-func longArguments(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(confirm, func(config *tripseal.Config, _ *AdapterServer) { config.MaxArguments = 100 })
+func longArguments(a *trial, c carrier) {
+	rig := a.serve(confirm, func(config *tripseal.Config, _ *Server) { config.MaxArguments = 100 })
 	retry, long := rig.begin(c.from("alice")), `{"region":"`+strings.Repeat("e", 100)+`"}`
 	rig.rejects("long arguments", retry.with(long))
 	rig.fails("a question for long arguments", rig.send(c.from("alice").with(long)))

@@ -1,4 +1,4 @@
-package mcpgo_test
+package suite
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/mcpgo"
-	"github.com/tripseal/tripseal/sealtest"
 )
 
-// limits lists what the adapter cannot do because of mcp-go. docs/threat-model.md describes the
-// same limits.
-var limits = sealtest.AdapterLimits{
-	InvalidCursor: "illegal base64 data at input byte 0",
-	Cannot: map[string]string{
+// markSDK is mark3labs/mcp-go with mcpgo. docs/threat-model.md describes what the adapter cannot do because of
+// this SDK.
+var markSDK = system{
+	start:         startMark,
+	invalidCursor: "illegal base64 data at input byte 0",
+	cannot: map[string]string{
 		"resource: *": resourcesCannotAsk,
 		"template: *": resourcesCannotAsk,
 		"RejectedText is the rejection of tools alone": resourcesCannotAsk,
@@ -36,18 +36,16 @@ const (
 
 func init() {
 	for _, list := range []string{"tools", "prompts", "resources", "resources templates"} {
-		limits.Cannot["list of "+list+": a cursor needs a user if the boundary says so"] = listsCannotFail
-		limits.Cannot["list of "+list+": a principal that fails refuses the cursor"] = listsCannotFail
+		markSDK.cannot["list of "+list+": a cursor needs a user if the boundary says so"] = listsCannotFail
+		markSDK.cannot["list of "+list+": a principal that fails refuses the cursor"] = listsCannotFail
 	}
 }
 
-func TestTheAdapterKeepsThePromisesOfAllAdapters(t *testing.T) {
-	sealtest.TestAdapter(t, startAdapter, limits)
-}
+type userKey struct{}
 
-// startAdapter starts a server, and returns a client that calls it without a transport. The
+// startMark starts a server, and returns a client that calls it without a transport. The
 // client passes the user in the context.
-func startAdapter(t *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient {
+func startMark(t *testing.T, s Server) Client {
 	var options []server.ServerOption
 	if s.PageSize > 0 {
 		options = append(options, server.WithPaginationLimit(s.PageSize))
@@ -60,9 +58,9 @@ func startAdapter(t *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient
 		},
 		AllowAnonymous: s.AllowAnonymous, RejectedText: s.RejectedText, Logger: s.Logger,
 	})
-	addAdapterHandlers(srv, s)
+	addMark(srv, s)
 	return func(user string, request []byte) []byte {
-		response, err := json.Marshal(srv.HandleMessage(as(t.Context(), user), request))
+		response, err := json.Marshal(srv.HandleMessage(context.WithValue(t.Context(), userKey{}, user), request))
 		if err != nil {
 			return []byte(err.Error())
 		}
@@ -70,12 +68,12 @@ func startAdapter(t *testing.T, s sealtest.AdapterServer) sealtest.AdapterClient
 	}
 }
 
-func addAdapterHandlers(srv *server.MCPServer, s sealtest.AdapterServer) {
+func addMark(srv *server.MCPServer, s Server) {
 	for name, handle := range s.Tools {
 		srv.AddTool(mcp.NewTool(name), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			result, err := handle(ctx, adapterCall(req.Params.MultiRoundTripParams, []byte(req.Params.RawArguments)))
+			result, err := handle(ctx, markCall(req.Params.MultiRoundTripParams, []byte(req.Params.RawArguments)))
 			answer := &mcp.CallToolResult{}
-			answer.ResultType, answer.MultiRoundTripResult = asked(result)
+			answer.ResultType, answer.MultiRoundTripResult = markQuestions(result)
 			if answer.ResultType == "" {
 				answer.Content = []mcp.Content{mcp.NewTextContent(result.Text)}
 			}
@@ -84,18 +82,19 @@ func addAdapterHandlers(srv *server.MCPServer, s sealtest.AdapterServer) {
 	}
 	for name, handle := range s.Prompts {
 		srv.AddPrompt(mcp.NewPrompt(name), func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			result, err := handle(ctx, adapterCall(req.Params.MultiRoundTripParams, req.Params.Arguments))
+			result, err := handle(ctx, markCall(req.Params.MultiRoundTripParams, req.Params.Arguments))
 			answer := &mcp.GetPromptResult{}
-			answer.ResultType, answer.MultiRoundTripResult = asked(result)
+			answer.ResultType, answer.MultiRoundTripResult = markQuestions(result)
 			if answer.ResultType == "" {
-				answer.Messages = []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(result.Text))}
+				message := mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(result.Text))
+				answer.Messages = []mcp.PromptMessage{message}
 			}
 			return answer, err
 		})
 	}
-	read := func(handle sealtest.AdapterHandler) func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	read := func(handle Handler) func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			result, err := handle(ctx, adapterCall(req.Params.MultiRoundTripParams, nil))
+			result, err := handle(ctx, markCall(req.Params.MultiRoundTripParams, nil))
 			return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, Text: result.Text}}, err
 		}
 	}
@@ -103,12 +102,13 @@ func addAdapterHandlers(srv *server.MCPServer, s sealtest.AdapterServer) {
 		srv.AddResource(mcp.NewResource(uri, uri), read(handle))
 	}
 	for template, handle := range s.Templates {
-		srv.AddResourceTemplate(mcp.NewResourceTemplate(template, template), server.ResourceTemplateHandlerFunc(read(handle)))
+		handler := server.ResourceTemplateHandlerFunc(read(handle))
+		srv.AddResourceTemplate(mcp.NewResourceTemplate(template, template), handler)
 	}
 }
 
-func adapterCall(in mcp.MultiRoundTripParams, arguments any) sealtest.AdapterCall {
-	call := sealtest.AdapterCall{State: in.RequestState, Arguments: arguments, Answers: make(map[string]string)}
+func markCall(in mcp.MultiRoundTripParams, arguments any) Call {
+	call := Call{State: in.RequestState, Arguments: arguments, Answers: make(map[string]string)}
 	for key, answer := range in.InputResponses {
 		text, err := json.Marshal(answer)
 		if err != nil {
@@ -119,7 +119,7 @@ func adapterCall(in mcp.MultiRoundTripParams, arguments any) sealtest.AdapterCal
 	return call
 }
 
-func asked(result sealtest.AdapterResult) (mcp.ResultType, mcp.MultiRoundTripResult) {
+func markQuestions(result Result) (mcp.ResultType, mcp.MultiRoundTripResult) {
 	r := mcp.MultiRoundTripResult{RequestState: result.State}
 	if result.Questions == nil {
 		return "", r
@@ -128,9 +128,13 @@ func asked(result sealtest.AdapterResult) (mcp.ResultType, mcp.MultiRoundTripRes
 	for key, kind := range result.Questions {
 		switch kind {
 		case tripseal.KindForm:
-			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}})
+			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{
+				Message: "?", RequestedSchema: map[string]any{"type": "object"},
+			})
 		case tripseal.KindURL:
-			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", Mode: "url", URL: "https://example.com/", ElicitationID: "1"})
+			r.InputRequests[key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{
+				Message: "?", Mode: "url", URL: "https://example.com/", ElicitationID: "1",
+			})
 		case tripseal.KindSampling:
 			r.InputRequests[key] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{MaxTokens: 1})
 		case tripseal.KindRoots:
