@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 func testBinding() *Binding {
@@ -70,12 +72,18 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		"lifetime 0":         {func(p []byte) []byte { clear(p[atLifetime : atLifetime+5]); return p }, ReasonMalformed},
 		"round 0":            {func(p []byte) []byte { clear(p[atRound : atRound+2]); return p }, ReasonMalformed},
 		"state without flag": {func(p []byte) []byte { p[2] &^= flagState; return p }, ReasonMalformed},
-		"65 questions":       {func(p []byte) []byte { p[questions] = 65; return p }, ReasonMalformed},
-		"255 questions":      {func(p []byte) []byte { p[questions] = 255; return p }, ReasonMalformed},
-		"kind 0":             {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
-		"kind 5":             {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
-		"key too long":       {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
-		"zero digest":        {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
+		"65 questions": {func(p []byte) []byte {
+			p = append(p[:questions], 65)
+			for i := range 65 {
+				p = fmt.Appendf(p, "\x01\x02%02d", i)
+			}
+			return p
+		}, ReasonMalformed},
+		"255 questions": {func(p []byte) []byte { p[questions] = 255; return p }, ReasonMalformed},
+		"kind 0":        {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
+		"kind 5":        {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
+		"key too long":  {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
+		"zero digest":   {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
 	} {
 		rec, reason := parseRecord(c.change(bytes.Clone(good)))
 		if reason == "" {
@@ -96,6 +104,17 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		t.Error(reason)
 	} else if reason := rec.decode(new(contents)); reason != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", reason)
+	}
+}
+
+func TestDigestsAreComparedWhole(t *testing.T) {
+	digest := [digestSize]byte{1, 2, 3}
+	for i := range digest {
+		other := digest
+		other[i] ^= 0x80
+		if native.Same(other[:], &digest) {
+			t.Errorf("byte %d of a digest does not count", i)
+		}
 	}
 }
 
