@@ -70,6 +70,18 @@ func TestAToolThatWorksOnceNeedsATokenThatCan(t *testing.T) {
 	other := deploy()
 	other.Target = "other"
 	s.accept(t, other, "plain.hush")
+
+	s = newService(t, tripseal.Config{
+		Replay: store, ReplayTools: []string{"deploy"}, Format: readable{}, Waive: allClaims &^ tripseal.ClaimSingleUse,
+	})
+	round, _ := s.Open(t.Context(), deploy(), "")
+	state := step
+	token, err := s.Seal(t.Context(), &round, &state)
+	s.notSealed(t, token, err, tripseal.ReasonClaimMissing)
+	round, _ = s.Open(t.Context(), other, "")
+	if token, err = s.Seal(t.Context(), &round, &state); err != nil {
+		t.Errorf("another tool: %q, %v", token, err)
+	}
 }
 
 func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
