@@ -94,6 +94,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		}
 	}
 	twice := testClaims()
+	twice.Arguments = make([]byte, digestSize)
 	twice.Questions[1].Key = "confirm"
 	if token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &twice); err == nil || token != "" {
 		t.Error("two questions of one key are sealed")
@@ -148,6 +149,8 @@ func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 
 func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
 	for name, change := range map[string]func(*Claims){
+		"":                    func(*Claims) {}, // these fit
+		"no arguments":        func(c *Claims) { c.Arguments = nil },
 		"issued before 1970":  func(c *Claims) { c.Issued, c.FlowStart = -1, -1 },
 		"issued too late":     func(c *Claims) { c.Issued = 1 << 48; c.Expires = c.Issued + 1; c.FlowStart = c.Issued },
 		"no lifetime":         func(c *Claims) { c.Expires = c.Issued },
@@ -160,9 +163,11 @@ func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
 		"a question too many": func(c *Claims) { c.Questions = make([]Question, 65) },
 	} {
 		claims := testClaims()
+		claims.Arguments = make([]byte, digestSize)
 		change(&claims)
-		if token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &claims); err == nil || token != "" {
-			t.Errorf("%s: sealed", name)
+		token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &claims)
+		if sealed := err == nil && token != ""; sealed != (name == "") {
+			t.Errorf("%q: sealed %v", name, sealed)
 		}
 	}
 }
