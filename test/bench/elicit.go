@@ -117,7 +117,9 @@ func (i *interview) call(rounds int) (last *mcp.CallToolParams) {
 	last = &mcp.CallToolParams{Name: target, Arguments: interviewArguments{rounds}}
 	for range rounds {
 		asking := i.send(last)
-		last = &mcp.CallToolParams{Name: target, Arguments: last.Arguments, RequestState: asking.RequestState, InputResponses: mcp.InputResponseMap{}}
+		last = &mcp.CallToolParams{
+			Name: target, Arguments: last.Arguments, RequestState: asking.RequestState, InputResponses: mcp.InputResponseMap{},
+		}
 		for key := range asking.InputRequests {
 			last.InputResponses[key] = i.answer
 		}

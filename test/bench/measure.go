@@ -46,7 +46,9 @@ var (
 	nanoseconds     = figureOf{"ns", func(r, _ row) float64 { return r.nanos }}
 	ratio           = figureOf{"ratio", func(r, _ row) float64 { return r.ratio }}
 	allocations     = figureOf{"allocations", func(r, _ row) float64 { return *r.allocs }}
-	moreAllocations = figureOf{"more allocations than the first row", func(r, first row) float64 { return *r.allocs - *first.allocs }}
+	moreAllocations = figureOf{"more allocations than the first row", func(r, first row) float64 {
+		return *r.allocs - *first.allocs
+	}}
 )
 
 // turnTime is how long one contender runs before the next has its turn.

@@ -16,15 +16,22 @@ var figures = []struct {
 	row    string
 	column string
 }{
-	{"opens a token of the Python SDK about # times as fast", "open a token of the Python SDK", "the Python SDK", "ratio"},
-	{"a token of the TypeScript SDK more than # times as fast", "open a token of the TypeScript SDK", "the TypeScript SDK", "ratio"},
-	{"issuing the cursor of the next page together take about # times as long", "a page: open its cursor", "tripseal/cursor", "ratio"},
-	{"Opening a token takes no longer with # keys than with # key", "open, by the number of keys", "keys in the ring: 1000", "ratio"},
-	{"Recording a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "tripseal", "ratio"},
-	{"a used token takes # to # bytes while the store fills", "memory of one use that is held", "100000 uses, few users", "bytes"},
-	{"The middleware takes about # % of the time of these # calls", "the adapter for the official SDK, in memory", "of which the middleware", "ratio"},
-	{"For a call that never asks, the middleware makes # allocation", "the adapter for the official SDK, in memory",
-		"the middleware, a call that never asks", "allocations"},
+	{"opens a token of the Python SDK about # times as fast",
+		"open a token of the Python SDK", "the Python SDK", "ratio"},
+	{"a token of the TypeScript SDK more than # times as fast",
+		"open a token of the TypeScript SDK", "the TypeScript SDK", "ratio"},
+	{"issuing the cursor of the next page together take about # times as long",
+		"a page: open its cursor", "tripseal/cursor", "ratio"},
+	{"Opening a token takes no longer with # keys than with # key",
+		"open, by the number of keys", "keys in the ring: 1000", "ratio"},
+	{"Recording a used token in Redis takes as long as a `SET NX` through the same client",
+		"a use in Redis", "tripseal", "ratio"},
+	{"a used token takes # to # bytes while the store fills",
+		"memory of one use that is held", "100000 uses, few users", "bytes"},
+	{"The middleware takes about # % of the time of these # calls",
+		"the adapter for the official SDK, in memory", "of which the middleware", "ratio"},
+	{"For a call that never asks, the middleware makes # allocation",
+		"the adapter for the official SDK, in memory", "the middleware, a call that never asks", "allocations"},
 }
 
 // columnRows has the row that the benchmark prints for each column of the table in docs/speed.md.
@@ -87,7 +94,8 @@ func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
 			size, column = "256 B", "allocations"
 		}
 		for _, name := range header[1:] {
-			if row, ok := columnRows[name]; !ok || !isPrinted("a retry: open, then seal the next round; "+size+" of state", row, column) {
+			title := "a retry: open, then seal the next round; " + size + " of state"
+			if row, ok := columnRows[name]; !ok || !isPrinted(title, row, column) {
 				t.Errorf("no row for %s with %s of %s of state", name, column, size)
 			}
 		}
@@ -108,7 +116,9 @@ func isPrinted(title, row, column string) bool {
 			continue
 		}
 		at := slices.Index(t.columns, column)
-		return t.columns == nil || at >= 0 && slices.ContainsFunc(t.rows, func(l line) bool { return l.name == row && l.cells[at] != "" })
+		return t.columns == nil || at >= 0 && slices.ContainsFunc(t.rows, func(l line) bool {
+			return l.name == row && l.cells[at] != ""
+		})
 	}
 	return false
 }

@@ -101,33 +101,44 @@ func decrypt(key, blob []byte) []byte {
 	return plaintext
 }
 
-// These methods let golang-jwt check the claims.
-func (c claims) GetIssuedAt() (*jwt.NumericDate, error) {
-	return jwt.NewNumericDate(time.Unix(c.Issued, 0)), nil
+// jwtClaims has the same fields as claims, in a type that golang-jwt can check.
+type jwtClaims struct {
+	jwt.RegisteredClaims
+	Method    string   `json:"m"`
+	Target    string   `json:"t"`
+	Arguments string   `json:"a"`
+	Flow      string   `json:"f"`
+	FlowStart int64    `json:"fs"`
+	Round     int      `json:"r"`
+	Questions []string `json:"q"`
+	State     string   `json:"s"`
 }
-func (c claims) GetExpirationTime() (*jwt.NumericDate, error) {
-	return jwt.NewNumericDate(time.Unix(c.Expires, 0)), nil
-}
-func (c claims) GetAudience() (jwt.ClaimStrings, error)  { return jwt.ClaimStrings{c.Audience}, nil }
-func (c claims) GetSubject() (string, error)             { return c.Principal, nil }
-func (c claims) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil }
-func (c claims) GetIssuer() (string, error)              { return "", nil }
 
 func goJWT(state string) contender {
-	seal := func(c claims) string {
+	seal := func(c jwtClaims) string {
+		now := time.Now()
+		c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(10*time.Minute))
 		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(secret)
 		check(err)
 		return token
 	}
-	token := seal(newClaims(state))
+	c := newClaims(state)
+	token := seal(jwtClaims{
+		jwt.RegisteredClaims{Audience: jwt.ClaimStrings{audience}, Subject: c.Principal},
+		c.Method, c.Target, c.Arguments, c.Flow, c.FlowStart, c.Round, c.Questions, c.State,
+	})
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithAudience(audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt())
 	keyFunc := func(*jwt.Token) (any, error) { return secret, nil }
 	return contender{"golang-jwt HS256 (signed, readable)", len(token), func() {
-		var c claims
+		var c jwtClaims
 		_, err := parser.ParseWithClaims(token, &c, keyFunc)
 		check(err)
-		seal(c.next())
+		if c.Method != method || c.Target != target || c.Subject != hashed(principal, c.Flow) {
+			panic(errWrong)
+		}
+		c.Round++
+		seal(c)
 	}}
 }
 

@@ -72,10 +72,11 @@ func scalingTable(all []scaling) table {
 		}
 	}
 	if len(untested) > 0 {
-		t.notes = []string{"not tested, because other programs, or goroutines that wake each other, interrupted all but a few turns: " +
-			strings.Join(untested, "; ")}
+		t.notes = []string{"not tested, because other programs, or goroutines that wake each other, " +
+			"interrupted all but a few turns: " + strings.Join(untested, "; ")}
 	}
-	t.targets = []verdict{{fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp), append(missed, untested...)}}
+	target := fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp)
+	t.targets = []verdict{{target, append(missed, untested...)}}
 	return t
 }
 
