@@ -14,6 +14,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +80,7 @@ func run(list, only string) (tried, idle int, err error) {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
-	if out, err := rules.test(""); err != nil { // otherwise every rule would seem to be noticed
+	if out, err := rules.test("", ""); err != nil { // otherwise every rule would seem to be noticed
 		return 0, 0, fmt.Errorf("the tests fail with all rules:\n%s", out)
 	}
 	var wait sync.WaitGroup
@@ -168,7 +170,7 @@ func (list *rules) try(r *rule, scratch string) string {
 	if err := os.WriteFile(overlay, replaced, 0o600); err != nil {
 		return err.Error()
 	}
-	out, err := list.test(overlay)
+	out, err := list.test(overlay, filepath.Dir(r.file))
 	if err == nil {
 		return "the tests pass without it"
 	}
@@ -179,10 +181,14 @@ func (list *rules) try(r *rule, scratch string) string {
 	return ""
 }
 
-// test runs the tests of one package after the other, until one fails. The overlay replaces a
-// file of the source; "" replaces none.
-func (list *rules) test(overlay string) (out []byte, err error) {
-	for _, name := range list.packages {
+// test runs the tests of one package after the other, until one fails. It begins with the package in
+// the folder first. The overlay replaces a file of the source; "" replaces none.
+func (list *rules) test(overlay, first string) (out []byte, err error) {
+	packages := slices.Clone(list.packages)
+	slices.SortStableFunc(packages, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, "./"+first), strings.Count(a, "./"+first))
+	})
+	for _, name := range packages {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		out, err = exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=2m",
 			"-skip", list.skip, "-overlay", overlay, name).CombinedOutput()
