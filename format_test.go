@@ -27,6 +27,8 @@ func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	}{
 		{"the default policy", tripseal.Config{}, demanded},
 		{"single use", tripseal.Config{Replay: store}, demanded | tripseal.ClaimSingleUse},
+		{"no limit of rounds", tripseal.Config{MaxRounds: tripseal.NoLimit}, demanded},
+		{"no limit of time", tripseal.Config{MaxFlow: tripseal.NoLimit}, demanded},
 		{"no flow limits", tripseal.Config{MaxFlow: tripseal.NoLimit, MaxRounds: tripseal.NoLimit}, demanded &^ tripseal.ClaimFlow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
