@@ -16,7 +16,10 @@ mutate: ## 10,000 mutated requests for a server on each SDK, with the race detec
 	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run '^TestTheServerSurvivesMutatedRequests$$' -v ./test/conformance
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
-	go run ./test/rules
+	go run ./test/rules test/rules/engine.txt
+
+mutants: ## take every check out of the core in turn, and see its tests fail
+	go run ./test/rules test/rules/core.txt
 
 proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
 	test/proxy/run

@@ -2,7 +2,9 @@ package tripseal_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,8 @@ func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	}{
 		{"the default policy", tripseal.Config{}, demanded},
 		{"single use", tripseal.Config{Replay: store}, demanded | tripseal.ClaimSingleUse},
+		{"no limit of rounds", tripseal.Config{MaxRounds: tripseal.NoLimit}, demanded},
+		{"no limit of time", tripseal.Config{MaxFlow: tripseal.NoLimit}, demanded},
 		{"no flow limits", tripseal.Config{MaxFlow: tripseal.NoLimit, MaxRounds: tripseal.NoLimit}, demanded &^ tripseal.ClaimFlow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,6 +72,18 @@ func TestAToolThatWorksOnceNeedsATokenThatCan(t *testing.T) {
 	other := deploy()
 	other.Target = "other"
 	s.accept(t, other, "plain.hush")
+
+	s = newService(t, tripseal.Config{
+		Replay: store, ReplayTools: []string{"deploy"}, Format: readable{}, Waive: allClaims &^ tripseal.ClaimSingleUse,
+	})
+	round, _ := s.Open(t.Context(), deploy(), "")
+	state := step
+	token, err := s.Seal(t.Context(), &round, &state)
+	s.notSealed(t, token, err, tripseal.ReasonClaimMissing)
+	round, _ = s.Open(t.Context(), other, "")
+	if token, err = s.Seal(t.Context(), &round, &state); err != nil {
+		t.Errorf("another tool: %q, %v", token, err)
+	}
 }
 
 func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
@@ -163,11 +179,17 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 		"twin questions":   {func(c *tripseal.Claims) { c.Questions = []tripseal.Question{confirm, confirm} }, tripseal.ReasonMalformed},
 		"unknown kind":     {func(c *tripseal.Claims) { c.Questions = []tripseal.Question{{Key: "a", Kind: 9}} }, tripseal.ReasonMalformed},
 		"too many":         {func(c *tripseal.Claims) { c.Questions = make([]tripseal.Question, 100_000) }, tripseal.ReasonMalformed},
-		"a ghost state":    {func(c *tripseal.Claims) { c.HasState = false }, tripseal.ReasonMalformed},
-		"round 0":          {func(c *tripseal.Claims) { c.Round = 0 }, tripseal.ReasonTooManyRounds},
-		"round -1":         {func(c *tripseal.Claims) { c.Round = -1 }, tripseal.ReasonTooManyRounds},
-		"round 1<<30":      {func(c *tripseal.Claims) { c.Round = 1 << 30 }, tripseal.ReasonTooManyRounds},
-		"huge state":       {func(c *tripseal.Claims) { c.State = strings.Repeat("hush", 5000) }, tripseal.ReasonTooLarge},
+		"65 questions": {func(c *tripseal.Claims) {
+			for i := range tripseal.MaxQuestions + 1 {
+				c.Questions = append(c.Questions, tripseal.Question{Key: strconv.Itoa(i), Kind: tripseal.KindForm})
+			}
+		}, tripseal.ReasonMalformed},
+		"other arguments": {func(c *tripseal.Claims) { c.Arguments = []byte("argumentz") }, tripseal.ReasonArguments},
+		"a ghost state":   {func(c *tripseal.Claims) { c.HasState = false }, tripseal.ReasonMalformed},
+		"round 0":         {func(c *tripseal.Claims) { c.Round = 0 }, tripseal.ReasonTooManyRounds},
+		"round -1":        {func(c *tripseal.Claims) { c.Round = -1 }, tripseal.ReasonTooManyRounds},
+		"round 1<<30":     {func(c *tripseal.Claims) { c.Round = 1 << 30 }, tripseal.ReasonTooManyRounds},
+		"huge state":      {func(c *tripseal.Claims) { c.State = strings.Repeat("hush", 5000) }, tripseal.ReasonTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			format := nonsense{claims: honest}
@@ -175,6 +197,35 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 			c.change(&format.claims)
 			newService(t, tripseal.Config{Format: format}).reject(t, deploy(), "odd.x", c.want)
 		})
+	}
+}
+
+// undigested is a format that cannot digest arguments, or whose Open fails but returns claims.
+type undigested struct {
+	nonsense
+	digest, open error
+}
+
+func (f undigested) Digest(*tripseal.Binding) ([]byte, error) { return nil, f.digest }
+func (f undigested) Open(context.Context, *tripseal.Binding, string) (tripseal.Claims, error) {
+	return f.claims, f.open
+}
+
+func TestAFormatWithoutADigestOpensNothing(t *testing.T) {
+	now := time.Now().UnixMilli()
+	claims := tripseal.Claims{Issued: now, Expires: now + 60_000, FlowStart: now, Round: 1, Flow: [16]byte{1}}
+	for _, digest := range []error{nil, errors.New("hush")} {
+		s := newService(t, tripseal.Config{Format: undigested{nonsense{claims: claims}, digest, nil}})
+		s.reject(t, deploy(), "odd.x", tripseal.ReasonCodecFailed)
+	}
+}
+
+func TestClaimsBesideAnErrorDoNotCount(t *testing.T) {
+	claims := tripseal.Claims{Expires: 1, Round: 1, Flow: [16]byte{1}, State: "hush", HasState: true}
+	s := newService(t, tripseal.Config{Format: undigested{nonsense{claims: claims}, nil, tripseal.ReasonForged}})
+	s.reject(t, deploy(), "odd.x", tripseal.ReasonForged)
+	if e := s.book.lastEvent(t); e.Flow != "" || e.Round != 0 {
+		t.Errorf("the observer saw the flow of a token that is not genuine: %+v", e)
 	}
 }
 

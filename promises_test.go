@@ -549,19 +549,32 @@ func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
 	s.reject(t, request, token, tripseal.ReasonTooLarge)
 }
 
+// foreign hides from a boundary that its format is the native one.
+type foreign struct{ tripseal.Format }
+
+func (f foreign) Seal(ctx context.Context, b *tripseal.Binding, c *tripseal.Claims) (string, error) {
+	if b.Arguments != nil {
+		return "", errors.New("the arguments that the handler has now")
+	}
+	return f.Format.Seal(ctx, b, c)
+}
+
 // TestWhatArrivedIsBound changes the arguments in place between Open and Seal. The token is still
 // bound to the arguments that arrived.
 func TestWhatArrivedIsBound(t *testing.T) {
-	s := newService(t, tripseal.Config{})
-	arrived := deploy()
-	round := s.accept(t, arrived, s.first(t, arrived, step))
-	copy(arrived.Arguments, bytes.Replace(arrived.Arguments, []byte("eu"), []byte("us"), 1))
-	token, err := s.Seal(context.Background(), &round, nil)
-	if err != nil {
-		t.Fatal(err)
+	keys := newRing(t, newKey(t))
+	for _, config := range []tripseal.Config{{Keys: keys}, {Format: foreign{tripseal.NativeFormat(keys)}}} {
+		s := newService(t, config)
+		arrived := deploy()
+		round := s.accept(t, arrived, s.first(t, arrived, step))
+		copy(arrived.Arguments, bytes.Replace(arrived.Arguments, []byte("eu"), []byte("us"), 1))
+		token, err := s.Seal(context.Background(), &round, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.accept(t, deploy(), token)
+		s.reject(t, arrived, token, tripseal.ReasonArguments)
 	}
-	s.accept(t, deploy(), token)
-	s.reject(t, arrived, token, tripseal.ReasonArguments)
 }
 
 func invalidParams(t *testing.T, s service, err error) {

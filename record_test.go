@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tripseal/tripseal/internal/native"
 )
 
 func testBinding() *Binding {
@@ -70,12 +72,18 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		"lifetime 0":         {func(p []byte) []byte { clear(p[atLifetime : atLifetime+5]); return p }, ReasonMalformed},
 		"round 0":            {func(p []byte) []byte { clear(p[atRound : atRound+2]); return p }, ReasonMalformed},
 		"state without flag": {func(p []byte) []byte { p[2] &^= flagState; return p }, ReasonMalformed},
-		"65 questions":       {func(p []byte) []byte { p[questions] = 65; return p }, ReasonMalformed},
-		"255 questions":      {func(p []byte) []byte { p[questions] = 255; return p }, ReasonMalformed},
-		"kind 0":             {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
-		"kind 5":             {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
-		"key too long":       {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
-		"zero digest":        {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
+		"65 questions": {func(p []byte) []byte {
+			p = append(p[:questions], 65)
+			for i := range 65 {
+				p = fmt.Appendf(p, "\x01\x02%02d", i)
+			}
+			return p
+		}, ReasonMalformed},
+		"255 questions": {func(p []byte) []byte { p[questions] = 255; return p }, ReasonMalformed},
+		"kind 0":        {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
+		"kind 5":        {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
+		"key too long":  {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
+		"zero digest":   {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
 	} {
 		rec, reason := parseRecord(c.change(bytes.Clone(good)))
 		if reason == "" {
@@ -86,6 +94,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		}
 	}
 	twice := testClaims()
+	twice.Arguments = make([]byte, digestSize)
 	twice.Questions[1].Key = "confirm"
 	if token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &twice); err == nil || token != "" {
 		t.Error("two questions of one key are sealed")
@@ -96,6 +105,17 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		t.Error(reason)
 	} else if reason := rec.decode(new(contents)); reason != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", reason)
+	}
+}
+
+func TestDigestsAreComparedWhole(t *testing.T) {
+	digest := [digestSize]byte{1, 2, 3}
+	for i := range digest {
+		other := digest
+		other[i] ^= 0x80
+		if native.Same(other[:], &digest) {
+			t.Errorf("byte %d of a digest does not count", i)
+		}
 	}
 }
 
@@ -129,6 +149,8 @@ func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 
 func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
 	for name, change := range map[string]func(*Claims){
+		"":                    func(*Claims) {}, // these fit
+		"no arguments":        func(c *Claims) { c.Arguments = nil },
 		"issued before 1970":  func(c *Claims) { c.Issued, c.FlowStart = -1, -1 },
 		"issued too late":     func(c *Claims) { c.Issued = 1 << 48; c.Expires = c.Issued + 1; c.FlowStart = c.Issued },
 		"no lifetime":         func(c *Claims) { c.Expires = c.Issued },
@@ -141,9 +163,11 @@ func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
 		"a question too many": func(c *Claims) { c.Questions = make([]Question, 65) },
 	} {
 		claims := testClaims()
+		claims.Arguments = make([]byte, digestSize)
 		change(&claims)
-		if token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &claims); err == nil || token != "" {
-			t.Errorf("%s: sealed", name)
+		token, err := NativeFormat(Ephemeral()).Seal(context.Background(), testBinding(), &claims)
+		if sealed := err == nil && token != ""; sealed != (name == "") {
+			t.Errorf("%q: sealed %v", name, sealed)
 		}
 	}
 }

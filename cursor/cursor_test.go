@@ -189,6 +189,7 @@ func TestOnlyTheTextThatWasIssuedOpens(t *testing.T) {
 	for _, more := range []string{"A", "=", "==", "\n", ".", token} {
 		refuse(token + more)
 	}
+	refuse(strings.TrimPrefix(token, "mc1."))
 	s.accept(t, list(), token)
 }
 

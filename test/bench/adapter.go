@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,13 +63,6 @@ func inMemory(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
 	return session
 }
 
-func overHTTP(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
-	session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, nil)
-	check(err)
-	return session
-}
-
 // round returns a function that calls the tool that asks the user. The client sends two
 // tools/call requests: the first call, and the retry with the answer.
 func round(session *mcp.ClientSession) func() {
@@ -84,17 +76,21 @@ func round(session *mcp.ClientSession) func() {
 }
 
 // adapterComparisons returns comparisons that measure the cost of the middleware in two
-// calls: one that asks a question, and its retry with the answer. The first contender of each
-// comparison is middleware that does nothing.
+// calls: one that asks a question, and its retry with the answer. First whole calls, then the
+// middleware alone, against middleware that does nothing.
 func adapterComparisons() []comparison {
-	const about = "the adapter for the official SDK, a round of a tool: two calls"
+	const about = "the adapter for the official SDK, "
 	user := &mcp.RequestExtra{
 		Header:    http.Header{"Authorization": {"Bearer x"}},
 		TokenInfo: &auth.TokenInfo{UserID: principal, Extra: map[string]any{"iss": "https://id.example", "client_id": "bench"}},
 	}
+	more := func(most float64) []limit { return []limit{{"protected", moreAllocations, most}} }
 	return []comparison{
-		{title: about, most: 6, contenders: middlewareRounds(nil)},
-		{title: about + " of a user", most: 8, contenders: middlewareRounds(user)},
+		{title: about + "in memory", contenders: adapterContenders(), limits: []limit{
+			{"of which the middleware", ratio, 0.02}, {"the middleware, a call that never asks", allocations, 1},
+		}},
+		{title: about + "a round of a tool: two calls", contenders: middlewareRounds(nil), limits: more(6)},
+		{title: about + "a round of a tool: two calls of a user", contenders: middlewareRounds(user), limits: more(8)},
 	}
 }
 
@@ -120,10 +116,10 @@ func sealing() mcp.Middleware {
 // adapterContenders returns contenders that make whole calls, and contenders that run only
 // the middleware. The difference between the first two rows also shows the middleware's
 // time, but with more noise.
-func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
+func adapterContenders() []contender {
 	return []contender{
-		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
-		{"two tools/call, protected", 0, round(connect(askingServer(true), sdkClient(true)))},
+		{"two tools/call, unprotected", 0, round(inMemory(askingServer(false), sdkClient(true)))},
+		{"two tools/call, protected", 0, round(inMemory(askingServer(true), sdkClient(true)))},
 		{"of which the middleware", 0, middlewareRound(sealing(), nil)},
 		{"the middleware, a call that never asks", 0, middlewareSilent()},
 	}
@@ -168,21 +164,5 @@ func middlewareSilent() func() {
 	return func() {
 		_, err := handler(ctx, method, req)
 		check(err)
-	}
-}
-
-// installContenders returns ways to protect a server that lives for one request. Each run
-// also makes the server, which takes most of the time.
-func installContenders() []contender {
-	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	b := boundary(tripseal.Ephemeral())
-	protection := gosdk.Prepare(b, quiet)
-	serverWith := func(install func(*mcp.Server)) func() {
-		return func() { install(mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)) }
-	}
-	return []contender{
-		{"two empty middlewares", 0, serverWith(func(s *mcp.Server) { s.AddReceivingMiddleware(passOn); s.AddSendingMiddleware(passOn) })},
-		{"tripseal, prepared once: Install", 0, serverWith(func(s *mcp.Server) { protection.Install(s) })},
-		{"tripseal: Protect", 0, serverWith(func(s *mcp.Server) { gosdk.Protect(s, b, quiet) })},
 	}
 }

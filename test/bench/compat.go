@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -82,56 +81,38 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script that uses an SDK of another language, and sends it params as JSON. The
-// script opens the token in params. startPeer first copies the script to the directory that holds
-// the SDK's modules.
+// startPeer starts a script that uses an SDK of another language, and sends it params as JSON. After
+// that, the script reads numbers: each says how often to open the token in params. startPeer returns
+// a function that measures how long one opening takes, in nanoseconds. The script ends when its input
+// ends, so it does not outlive the benchmark.
 func startPeer(program, script string, params map[string]string) (func() float64, error) {
-	source, err := os.ReadFile(filepath.Join("peers", script))
-	if err != nil {
-		return nil, err
-	}
-	copied := filepath.Join(cache, "bench-"+script)
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
 	}
+	source, err := os.ReadFile(filepath.Join("../peers/bench", script))
+	if err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(cache, "bench-"+script) // beside the modules of the SDK
 	if err := os.WriteFile(copied, source, 0o644); err != nil {
 		return nil, err
 	}
-	return startProgram(program, []string{copied}, params)
-}
-
-// startProgram starts another process, and sends it params as JSON. After that, the process reads
-// numbers: each says how often to run a job. startProgram returns a function that measures how long
-// one job takes in that process, in nanoseconds. The process ends when its input ends, so it does
-// not outlive the benchmark.
-func startProgram(program string, args []string, params map[string]string) (func() float64, error) {
-	if _, err := os.Stat(program); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program, copied)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	answers := bufio.NewReader(stdout)
-	first, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := stdin.Write(append(first, '\n')); err != nil {
+	if err := json.NewEncoder(stdin).Encode(params); err != nil {
 		return nil, err
 	}
 	const count = 200
+	answers := bufio.NewReader(stdout)
 	ask := func() (float64, error) {
-		if _, err := io.WriteString(stdin, strconv.Itoa(count)+"\n"); err != nil {
+		if _, err := fmt.Fprintln(stdin, count); err != nil {
 			return 0, err
 		}
 		line, err := answers.ReadString('\n')

@@ -14,22 +14,18 @@ import (
 // observer. They also measure how much longer it takes to open a token with many questions.
 func coreComparisons() []comparison {
 	return []comparison{
-		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{
+		{title: "a retry with single use in memory; 256 B of state", contenders: []contender{
 			retryContender("no store", tripseal.Config{}),
-			retryContender("a store that may block, with a timeout", tripseal.Config{Replay: mayBlock{memoryStore()}}),
 			retryContender("replay.SingleProcess", tripseal.Config{Replay: memoryStore()}),
-		}},
-		{title: "a retry with a counting observer; 256 B of state; target: at most 1.3 times the first row", most: 6, contenders: []contender{
+		}, limits: []limit{{"replay.SingleProcess", ratio, 1.7}}},
+		{title: "a retry with a counting observer; 256 B of state", contenders: []contender{
 			retryContender("no observer", tripseal.Config{}),
 			retryContender("a counting observer", tripseal.Config{Observer: countEvents()}),
-		}},
-		{title: "opening 64 questions with keys of 128 bytes; target: at most 20,000 ns", contenders: manyQuestions()},
+		}, limits: []limit{{"a counting observer", ratio, 1.3}, {"a counting observer", moreAllocations, 6}}},
+		{title: "opening 64 questions with keys of 128 bytes", contenders: manyQuestions(),
+			limits: []limit{{"64 questions", nanoseconds, 20_000}}},
 	}
 }
-
-// mayBlock wraps a store that cannot block. It hides the store's method NonBlocking, so that
-// the boundary uses a timeout.
-type mayBlock struct{ tripseal.ReplayStore }
 
 func countEvents() func(context.Context, tripseal.Event) {
 	var counts [2]atomic.Int64

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
@@ -53,30 +52,7 @@ func digestContenders(text string) []contender {
 	}
 }
 
-// memberContenders returns two contenders. Each of them digests an object with this number of
-// members. The members are sorted by name for the first contender, and in random order for the
-// second.
-func memberContenders(count int) []contender {
-	order := make([]int, count)
-	for i := range order {
-		order[i] = i
-	}
-	inOrder := objectOf(order)
-	rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { order[i], order[j] = order[j], order[i] })
-	inDisorder := objectOf(order)
-	digest := func(arguments []byte) func() {
-		return func() {
-			b := tripseal.Binding{Arguments: arguments}
-			_, err := b.ArgumentsDigest()
-			check(err)
-		}
-	}
-	return []contender{
-		{"in order", 0, digest(inOrder)},
-		{"in random order", 0, digest(inDisorder)},
-	}
-}
-
+// objectOf returns an object with these members, in this order.
 func objectOf(members []int) []byte {
 	text := []byte{'{'}
 	for _, i := range members {

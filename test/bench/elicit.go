@@ -4,8 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"io"
+	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,9 +19,10 @@ import (
 // handler asks it again in every round, and gets the recorded answer.
 func elicitComparisons() []comparison {
 	const about = "elicit, a question that was answered in an earlier round"
+	limits := []limit{{"tripseal", moreAllocations, 60}}
 	return []comparison{
-		{title: about, most: 60, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore()}}},
-		{title: about + ", with an Enum", most: 60, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore(regions())}}},
+		{title: about, limits: limits, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore()}}},
+		{title: about + ", with an Enum", limits: limits, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore(regions())}}},
 	}
 }
 
@@ -57,61 +59,93 @@ func answeredByHand() contender {
 // answeredBefore returns a function that asks a question as a handler does in the last of
 // three rounds. The question was answered in the first round.
 func answeredBefore(options ...elicit.FormOption) func() {
-	next := thirdRound(options...)
-	ask, asked := next(), 0
-	return func() {
-		if asked++; asked == 900 { // below the limit: one run may ask at most 1000 times under one key
-			ask, asked = next(), 0
-		}
-		got, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value()
-		check(err)
-		if !got.Canary {
+	form := func(ask *elicit.Asker, key string) error {
+		got, err := elicit.Form[deployment](ask, key, whereTo, options...).Value()
+		if err == nil && !got.Canary {
 			panic("not the answer")
 		}
+		return err
+	}
+	i := newInterview(form, chosen)
+	last, asked := i.call(2), 0
+	return func() {
+		if asked++; asked == 900 { // below the limit: one run may ask at most 1000 times under one key
+			i.send(last)
+			asked = 0
+		}
+		check(form(i.ask, question+"0"))
 	}
 }
 
-// thirdRound begins a call, and sends its first two rounds. The returned function sends the third
-// round, and returns the Asker of the call. The benchmark uses this Asker after the call.
-func thirdRound(options ...elicit.FormOption) func() *elicit.Asker {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	protected := gosdk.Protect(server, boundary(tripseal.Ephemeral()), &gosdk.Options{Logger: quiet})
-	var third *elicit.Asker
-	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, _ map[string]any) (string, error) {
-		if _, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value(); err != nil {
-			return "", err
-		}
-		_, err := elicit.Form[struct {
-			Note string `json:"note,omitempty"`
-		}](ask, "note", "A note?").Value()
-		third = ask
-		return "done", err
+// interview is a server with one tool, and its client. The tool asks a question in each round. The
+// argument of a call is how many questions it asks.
+type interview struct {
+	session *mcp.ClientSession
+	answer  *mcp.ElicitResult // the answer to every question
+	ask     *elicit.Asker     // what the handler got in the last round
+}
+
+type interviewArguments struct {
+	Rounds int `json:"rounds"`
+}
+
+func newInterview(form func(ask *elicit.Asker, key string) error, answer map[string]any) *interview {
+	quiet := slog.New(slog.DiscardHandler)
+	b, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: audience, Logger: quiet, MaxRounds: tripseal.NoLimit, MaxState: 1 << 20,
 	})
-	session := inMemory(server, mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, &mcp.ClientOptions{
-		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-	}))
-	params := &mcp.CallToolParams{Name: target, Arguments: deployArguments}
-	send := func() string {
-		result, err := session.CallTool(context.Background(), params)
-		check(err)
-		if result.IsError {
-			panic("the call failed")
+	check(err)
+	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	protected := gosdk.Protect(server, b, &gosdk.Options{Logger: quiet})
+	i := &interview{answer: &mcp.ElicitResult{Action: "accept", Content: answer}}
+	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, in interviewArguments) (string, error) {
+		i.ask = ask
+		for n := range in.Rounds {
+			if err := form(ask, fmt.Sprint(question, n)); err != nil {
+				return "", err
+			}
 		}
-		return result.RequestState
-	}
-	for _, answers := range []mcp.InputResponseMap{
-		{"where": &mcp.ElicitResult{Action: "accept", Content: chosen}},
-		{"note": &mcp.ElicitResult{Action: "accept"}},
-	} {
-		params.RequestState = send()
-		params.InputResponses = answers
-	}
-	return func() *elicit.Asker {
-		if send() != "" {
-			panic("the call asks again")
+		return "done", nil
+	})
+	i.session = inMemory(server, sdkClient(false))
+	return i
+}
+
+// call calls the tool, and answers its questions until the call is complete. It returns the last
+// request, which has the answer to the last question.
+func (i *interview) call(rounds int) (last *mcp.CallToolParams) {
+	last = &mcp.CallToolParams{Name: target, Arguments: interviewArguments{rounds}}
+	for range rounds {
+		asking := i.send(last)
+		last = &mcp.CallToolParams{
+			Name: target, Arguments: last.Arguments, RequestState: asking.RequestState, InputResponses: mcp.InputResponseMap{},
 		}
-		return third
+		for key := range asking.InputRequests {
+			last.InputResponses[key] = i.answer
+		}
 	}
+	if i.send(last).NeedsInput() {
+		panic("the call asks more than it should")
+	}
+	return last
+}
+
+func (i *interview) send(params *mcp.CallToolParams) *mcp.CallToolResult {
+	result, err := i.session.CallTool(context.Background(), params)
+	check(err)
+	if result.IsError {
+		panic("the call failed")
+	}
+	return result
+}
+
+// remarks returns an interview with answers of 512 bytes.
+func remarks() *interview {
+	type remark struct {
+		Text string `json:"text"`
+	}
+	return newInterview(func(ask *elicit.Asker, key string) error {
+		_, err := elicit.Form[remark](ask, key, "What else?").Value()
+		return err
+	}, map[string]any{"text": strings.Repeat("x", 512)})
 }

@@ -3,38 +3,28 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
 	"github.com/tripseal/tripseal/keys"
 )
 
-// growth is how the CPU time of a job grows with the size of what the job works on.
+// growth is how the CPU time of a job grew with the size of what the job works on.
 type growth struct {
-	Name     string     `json:"name"`
-	Sizes    [3]int     `json:"sizes"`
-	Nanos    [3]float64 `json:"ns"`
-	Exponent float64    `json:"exponent"` // 1 means that the time is proportional to the size
-	Most     float64    `json:"most"`     // the highest exponent that is allowed
-	Met      bool       `json:"met"`
-	Why      string     `json:"why,omitempty"` // why the exponent may be more than 1
+	growing
+	nanos [3]float64
 }
 
 // growing is a job whose growth is measured.
 type growing struct {
 	name  string
 	sizes [3]int
-	most  float64
-	why   string
+	most  float64                            // the highest exponent that is allowed
+	why   string                             // why the exponent may be more than 1
 	job   func(n int) (nanos func() float64) // returns a function that measures one run with data of size n
 }
 
@@ -55,65 +45,42 @@ func nLogN(from, to int) float64 {
 	return 1 + math.Log(b/a)/(b-a)
 }
 
-func growthComparisons() []comparison {
-	return []comparison{
-		{title: "growth: the CPU time by the size", growth: growths},
-		{title: fmt.Sprintf("growth: all tokens of a call with elicit, answers of %d B", answerSize), sizes: elicitSizes},
-	}
-}
-
-func growths(budget time.Duration) (all []growth) {
+func growths(budget time.Duration) table {
+	var all []growth
 	jobs := growingJobs()
 	for _, g := range jobs {
 		var sizes []remote
 		for _, n := range g.sizes {
 			sizes = append(sizes, remote{name: g.name, nanos: g.job(n)})
 		}
-		result := growth{Name: g.name, Sizes: g.sizes, Most: g.most, Why: g.why}
+		result := growth{growing: g}
 		for i, r := range measure(nil, sizes, budget/time.Duration(len(jobs))) {
-			result.Nanos[i] = r.Nanos
+			result.nanos[i] = r.nanos
 		}
-		all = append(all, result.judged())
+		all = append(all, result)
 	}
-	return all
+	return growthTable(all)
 }
 
-// judged sets the exponent and compares it with the highest exponent that is allowed. It uses
-// the exponent of the last step, because at the smaller sizes fixed costs hide growth.
-func (g growth) judged() growth {
-	g.Exponent = math.Log(g.Nanos[2]/g.Nanos[1]) / math.Log(float64(g.Sizes[2])/float64(g.Sizes[1]))
-	g.Met = g.Exponent <= g.Most+slack
-	return g
-}
-
-func printGrowths(w io.Writer, all []growth) {
-	fmt.Fprintf(w, "%-46s %24s %10s %11s %11s %9s %8s\n", "", "sizes", "ns, small", "ns, medium", "ns, large", "exponent", "at most")
+// growthTable compares each exponent with the highest that is allowed. It uses the exponent of the
+// last step, because at the smaller sizes fixed costs hide growth.
+func growthTable(all []growth) table {
+	t := table{columns: []string{"sizes", "ns, small", "ns, medium", "ns, large", "exponent", "at most"}}
+	target := verdict{target: fmt.Sprintf("no exponent exceeds its limit by more than %.1f", slack)}
 	for _, g := range all {
-		sizes := fmt.Sprintf("%d/%d/%d", g.Sizes[0], g.Sizes[1], g.Sizes[2])
-		fmt.Fprintf(w, "%-46s %24s %10.0f %11.0f %11.0f %9.2f %8.2f\n", g.Name, sizes, g.Nanos[0], g.Nanos[1], g.Nanos[2], g.Exponent, g.Most)
-	}
-	fmt.Fprintln(w)
-	for _, g := range all {
-		if g.Why != "" {
-			fmt.Fprintf(w, "%s: %s\n", g.Name, g.Why)
+		exponent := math.Log(g.nanos[2]/g.nanos[1]) / math.Log(float64(g.sizes[2])/float64(g.sizes[1]))
+		t.add(g.name, fmt.Sprintf("%d/%d/%d", g.sizes[0], g.sizes[1], g.sizes[2]),
+			fmt.Sprintf("%.0f", g.nanos[0]), fmt.Sprintf("%.0f", g.nanos[1]), fmt.Sprintf("%.0f", g.nanos[2]),
+			fmt.Sprintf("%.2f", exponent), fmt.Sprintf("%.2f", g.most))
+		if g.why != "" {
+			t.notes = append(t.notes, g.name+": "+g.why)
+		}
+		if !(exponent <= g.most+slack) {
+			target.missed = append(target.missed, g.name)
 		}
 	}
-	var missed []string
-	for _, g := range all {
-		if !g.Met {
-			missed = append(missed, g.Name)
-		}
-	}
-	printTarget(w, fmt.Sprintf("no exponent exceeds its limit by more than %.1f", slack), missed)
-}
-
-// printTarget prints whether all rows meet a target, and which rows miss it.
-func printTarget(w io.Writer, target string, missed []string) {
-	outcome := "met"
-	if len(missed) > 0 {
-		outcome = "missed by " + strings.Join(missed, "; ")
-	}
-	fmt.Fprintf(w, "target: %s: %s\n", target, outcome)
+	t.targets = []verdict{target}
+	return t
 }
 
 func growingJobs() []growing {
@@ -142,8 +109,15 @@ func growingJobs() []growing {
 		{name: "questions, keys of 128 B: open", sizes: questions, most: linear, job: openQuestions},
 		{name: "questions, keys of 128 B: accept all answers", sizes: questions, most: nLogN(questions[1], questions[2]), job: acceptAnswers,
 			why: "the question of each answer is found by a binary search, which takes log n"},
-		{name: "rounds of elicit: the last round", sizes: rounds, most: linear, job: lastRound},
-		{name: "rounds of elicit: all rounds of a call", sizes: rounds, most: quadratic, job: allRounds,
+		{name: "rounds of elicit: the last round", sizes: rounds, most: linear, job: func(n int) func() float64 {
+			i := remarks()
+			last := i.call(n)
+			return timed(func() { i.send(last) })
+		}},
+		{name: "rounds of elicit: all rounds of a call", sizes: rounds, most: quadratic, job: func(n int) func() float64 {
+			i := remarks()
+			return timed(func() { i.call(n) })
+		},
 			why: "the server stores nothing, so every round carries all answers so far"},
 		{name: "keys in a file: open a token", sizes: keys, most: constant, job: openWithFile},
 		{name: "keys in a file: read the file", sizes: keys, most: linear, job: readFile},
@@ -244,10 +218,10 @@ func readFile(n int) func() float64 {
 // The time to make the store does not count.
 func recordUses(n int) func() float64 {
 	return func() float64 {
-		spend := spendOne("", memoryStore(), time.Hour, 0)
+		use := spendOne("", memoryStore())
 		before := cpuTime()
 		for range n {
-			spend.run()
+			use.run()
 		}
 		return float64(cpuTime() - before)
 	}
@@ -256,100 +230,15 @@ func recordUses(n int) func() float64 {
 func refuseUse(n int) func() float64 {
 	store := memoryStore()
 	for i := range n {
-		_, err := store.Spend(context.Background(), newUse(uint64(i), time.Hour, 0))
-		check(err)
+		spend(store, uint64(i))
 	}
 	order, i := rand.New(rand.NewPCG(1, 2)).Perm(n), 0
 	return timed(func() {
 		i = (i + 1) % n
-		first, err := store.Spend(context.Background(), newUse(uint64(order[i]), time.Hour, 0))
+		first, err := store.Spend(context.Background(), newUse(uint64(order[i]), 0))
 		check(err)
 		if first {
 			panic("not used before")
 		}
 	})
-}
-
-// answerSize is the length of every answer in the calls with elicit.
-const answerSize = 512
-
-type interview struct {
-	Rounds int `json:"rounds"`
-}
-
-type remark struct {
-	Text string `json:"text"`
-}
-
-// interviewer returns a client of a server with one tool. The tool asks one question in each
-// round. The argument of the call is the number of rounds.
-func interviewer() *mcp.ClientSession {
-	quiet := slog.New(slog.DiscardHandler)
-	b, err := tripseal.New(tripseal.Config{
-		Keys: tripseal.Ephemeral(), Audience: audience, Logger: quiet, MaxRounds: tripseal.NoLimit, MaxState: 1 << 20,
-	})
-	check(err)
-	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	protected := gosdk.Protect(server, b, &gosdk.Options{Logger: quiet})
-	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, in interview) (remark, error) {
-		for i := range in.Rounds {
-			if _, err := elicit.Form[remark](ask, fmt.Sprint(question, i), "What else?").Value(); err != nil {
-				return remark{}, err
-			}
-		}
-		return remark{"done"}, nil
-	})
-	return inMemory(server, sdkClient(false))
-}
-
-// interviewCall calls the tool, and answers its questions until the call is complete. The
-// parameter rounds says in how many rounds the tool must ask. interviewCall returns the tokens
-// and the last request, which has the answer to the last question.
-func interviewCall(session *mcp.ClientSession, rounds int) (tokens []string, last *mcp.CallToolParams) {
-	answer := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"text": strings.Repeat("x", answerSize)}}
-	params := &mcp.CallToolParams{Name: target, Arguments: interview{rounds}}
-	for {
-		result, err := session.CallTool(context.Background(), params)
-		check(err)
-		if result.IsError {
-			panic("the call failed")
-		}
-		if !result.NeedsInput() {
-			if len(tokens) != rounds {
-				panic("not so many rounds")
-			}
-			return tokens, params
-		}
-		tokens = append(tokens, result.RequestState)
-		params = &mcp.CallToolParams{Name: target, Arguments: interview{rounds}, RequestState: result.RequestState, InputResponses: mcp.InputResponseMap{}}
-		for key := range result.InputRequests {
-			params.InputResponses[key] = answer
-		}
-	}
-}
-
-func allRounds(n int) func() float64 {
-	session := interviewer()
-	return timed(func() { interviewCall(session, n) })
-}
-
-func lastRound(n int) func() float64 {
-	session := interviewer()
-	_, last := interviewCall(session, n)
-	return timed(func() {
-		result, err := session.CallTool(context.Background(), last)
-		check(err)
-		if result.NeedsInput() || result.IsError {
-			panic("not done")
-		}
-	})
-}
-
-func elicitSizes() (all []size) {
-	session := interviewer()
-	for _, rounds := range []int{1, 4, 16} {
-		tokens, _ := interviewCall(session, rounds)
-		all = append(all, size{fmt.Sprintf("%d rounds of questions, all tokens", rounds), float64(len(strings.Join(tokens, "")))})
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"time"
@@ -22,19 +21,35 @@ type remote struct {
 	nanos  func() float64 // measures the time of one run
 }
 
+// row is what was measured of one contender.
 type row struct {
-	Name   string   `json:"name"`
-	Nanos  float64  `json:"ns"`
-	Ratio  float64  `json:"ratio"`
-	Allocs *float64 `json:"allocs,omitempty"` // nil if not counted
-	Length int      `json:"length,omitempty"`
+	name   string
+	nanos  float64
+	ratio  float64  // relative to the first row
+	allocs *float64 // nil if not counted
+	length int
 }
 
-// size is how much memory one thing takes.
-type size struct {
-	Name  string  `json:"name"`
-	Bytes float64 `json:"bytes"`
+// limit is a target: the highest figure that a row may have.
+type limit struct {
+	row  string
+	of   figureOf
+	most float64
 }
+
+type figureOf struct {
+	name  string
+	value func(r, first row) float64
+}
+
+var (
+	nanoseconds     = figureOf{"ns", func(r, _ row) float64 { return r.nanos }}
+	ratio           = figureOf{"ratio", func(r, _ row) float64 { return r.ratio }}
+	allocations     = figureOf{"allocations", func(r, _ row) float64 { return *r.allocs }}
+	moreAllocations = figureOf{"more allocations than the first row", func(r, first row) float64 {
+		return *r.allocs - *first.allocs
+	}}
+)
 
 // turnTime is how long one contender runs before the next has its turn.
 const turnTime = 2 * time.Millisecond
@@ -42,7 +57,7 @@ const turnTime = 2 * time.Millisecond
 // measure runs all contenders in turn, again and again until the budget is spent. A row has
 // the median of the contender's times. Its ratio is also a median: each turn gives one ratio,
 // the contender's time divided by that of the first contender in the same turn.
-func measure(contenders []contender, remotes []remote, budget time.Duration) []row {
+func measure(contenders []contender, remotes []remote, budget time.Duration) (rows []row) {
 	counts := make([]int, len(contenders))
 	for i, c := range contenders {
 		counts[i] = calibrate(c.run)
@@ -64,18 +79,18 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 			nanos[len(contenders)+i] = append(nanos[len(contenders)+i], r.nanos())
 		}
 	}
-	rows := make([]row, 0, len(nanos))
 	for i := range nanos {
 		ratios := make([]float64, len(nanos[i]))
 		for turn := range ratios {
 			ratios[turn] = nanos[i][turn] / nanos[0][turn]
 		}
-		r := row{Nanos: median(nanos[i]), Ratio: median(ratios)}
+		r := row{nanos: median(nanos[i]), ratio: median(ratios)}
 		if i < len(contenders) {
-			allocations := allocs(contenders[i].run, min(500, 10*counts[i]))
-			r.Name, r.Length, r.Allocs = contenders[i].name, contenders[i].length, &allocations
+			c := contenders[i]
+			allocs := allocsOf(c.run, min(500, 10*counts[i]))
+			r.name, r.length, r.allocs = c.name, c.length, &allocs
 		} else {
-			r.Name, r.Length = remotes[i-len(contenders)].name, remotes[i-len(contenders)].length
+			r.name, r.length = remotes[i-len(contenders)].name, remotes[i-len(contenders)].length
 		}
 		rows = append(rows, r)
 	}
@@ -100,9 +115,9 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// allocs returns how many allocations one run makes, on average, as
+// allocsOf returns how many allocations one run makes, on average, as
 // testing.AllocsPerRun does.
-func allocs(run func(), runs int) float64 {
+func allocsOf(run func(), runs int) float64 {
 	run()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -113,49 +128,33 @@ func allocs(run func(), runs int) float64 {
 	return float64((after.Mallocs - before.Mallocs) / uint64(runs))
 }
 
-func (t table) print(w io.Writer) {
-	if t.Growth != nil || t.Scaling != nil || t.Hops != nil {
-		fmt.Fprintf(w, "%s\n\n", t.Title)
-		switch {
-		case t.Growth != nil:
-			printGrowths(w, t.Growth)
-		case t.Scaling != nil:
-			printScalings(w, t.Scaling)
-		default:
-			printHops(w, t.Hops)
+// timesOf makes a table of what was measured, and judges it by the limits.
+func timesOf(rows []row, limits []limit) (t table) {
+	t.columns = []string{"ns", "ratio", "allocations", "characters"}
+	for _, r := range rows {
+		allocs, length := "", ""
+		if r.allocs != nil {
+			allocs = fmt.Sprintf("%.0f", *r.allocs)
 		}
-		fmt.Fprintln(w)
-		return
+		if r.length > 0 {
+			length = fmt.Sprint(r.length)
+		}
+		precise := "%.2f"
+		if r.ratio < 0.1 {
+			precise = "%.3f"
+		}
+		t.add(r.name, fmt.Sprintf("%.0f", r.nanos), fmt.Sprintf(precise, r.ratio), allocs, length)
+		for _, l := range limits {
+			if l.row != r.name {
+				continue
+			}
+			var missed []string
+			figure := l.of.value(r, rows[0])
+			if figure > l.most {
+				missed = []string{fmt.Sprintf("%.5g", figure)}
+			}
+			t.targets = append(t.targets, verdict{fmt.Sprintf("%s, %s: at most %.5g", r.name, l.of.name, l.most), missed})
+		}
 	}
-	if t.Sizes != nil {
-		fmt.Fprintf(w, "%s\n\n%-46s %9s\n", t.Title, "", "bytes")
-		for _, s := range t.Sizes {
-			fmt.Fprintf(w, "%-46s %9.1f\n", s.Name, s.Bytes)
-		}
-		fmt.Fprintln(w)
-		return
-	}
-	fmt.Fprintf(w, "%s\n\n%-46s %9s %8s %12s %11s\n", t.Title, "", "ns", "ratio", "allocations", "characters")
-	for _, r := range t.Rows {
-		length, allocations := "", ""
-		if r.Length > 0 {
-			length = fmt.Sprint(r.Length)
-		}
-		ratio := fmt.Sprintf("%.2f", r.Ratio)
-		if r.Ratio < 0.1 {
-			ratio = fmt.Sprintf("%.3f", r.Ratio)
-		}
-		if r.Allocs != nil {
-			allocations = fmt.Sprintf("%.0f", *r.Allocs)
-		}
-		fmt.Fprintf(w, "%-46s %9.0f %8s %12s %11s\n", r.Name, r.Nanos, ratio, allocations, length)
-	}
-	if v := t.Target; v != nil {
-		outcome := "met"
-		if !v.Met {
-			outcome = "missed"
-		}
-		fmt.Fprintf(w, "\ntarget: at most %.0f allocations more in the last row than in the first: %.0f more, %s\n", v.Most, v.More, outcome)
-	}
-	fmt.Fprintln(w)
+	return t
 }

@@ -20,18 +20,16 @@ import (
 )
 
 // hop compares the command tripseal proxy with a plain reverse proxy, as a client sees them. Both
-// are in front of the same server. Plain and Sealing have the same unit: nanoseconds for times,
-// jobs per second for rates.
+// are in front of the same server. The two figures have the same unit: nanoseconds, or jobs per
+// second.
 type hop struct {
-	Name    string  `json:"name"`
-	Plain   float64 `json:"plain"`
-	Sealing float64 `json:"sealing"`
-	Ratio   float64 `json:"ratio"`
-	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed; 0 if Plain and Sealing are rates
-	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed; 0 if Plain and Sealing are times
+	name           string
+	plain, sealing float64
+	ratio          float64
+	most, least    float64 // the highest ratio of times that is allowed, or the lowest ratio of rates; the other is 0
 }
 
-func (h hop) met() bool { return h.Ratio >= h.Least && (h.Most == 0 || h.Ratio <= h.Most) }
+func (h hop) met() bool { return h.ratio >= h.least && (h.most == 0 || h.ratio <= h.most) }
 
 // proxyWorkers is how many clients send calls at the same time when rates are measured.
 const proxyWorkers = 8
@@ -56,14 +54,15 @@ func proxyComparisons() []comparison {
 	_, missing := exec.LookPath("go")
 	const about = "tripseal proxy against httputil.ReverseProxy, "
 	return []comparison{
-		{title: about + "median times", missing: missing, hops: hopTimes},
-		{title: fmt.Sprintf("%srates with %d clients, JSON", about, proxyWorkers), missing: missing, hops: hopRates},
+		{title: about + "median times", missing: missing, measure: hopTimes},
+		{title: fmt.Sprintf("%srates with %d clients, JSON", about, proxyWorkers), missing: missing, measure: hopRates},
 	}
 }
 
 // hopTimes measures the median time of each job: through the plain proxy, and through the sealing
 // proxy. In each turn, the job runs once through each of them.
-func hopTimes(budget time.Duration) (all []hop) {
+func hopTimes(budget time.Duration) table {
+	var all []hop
 	jobs, proxies := proxiedJobs(), startProxies()
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		for _, job := range jobs {
@@ -79,20 +78,21 @@ func hopTimes(budget time.Duration) (all []hop) {
 					nanos[i] = append(nanos[i], float64(time.Since(start)))
 				}
 			}
-			h := hop{Name: job.name + ", JSON", Plain: median(nanos[0]), Sealing: median(nanos[1]), Most: job.json}
+			h := hop{name: job.name + ", JSON", plain: median(nanos[0]), sealing: median(nanos[1]), most: job.json}
 			if accept != "application/json" {
-				h.Name, h.Most = job.name+", events", job.events
+				h.name, h.most = job.name+", events", job.events
 			}
-			h.Ratio = h.Sealing / h.Plain
+			h.ratio = h.sealing / h.plain
 			all = append(all, h)
 		}
 	}
-	return all
+	return hopTable(all)
 }
 
 // hopRates measures how often per second the clients can do each job through each proxy. The
 // proxies take turns, and each turn gives one ratio of their rates.
-func hopRates(budget time.Duration) (all []hop) {
+func hopRates(budget time.Duration) table {
+	var all []hop
 	jobs, proxies := proxiedJobs(), startProxies()
 	for _, job := range jobs {
 		var workers [proxyWorkers][2]*proxyClient
@@ -114,9 +114,9 @@ func hopRates(budget time.Duration) (all []hop) {
 			}
 			ratios = append(ratios, rate[1]/rate[0])
 		}
-		all = append(all, hop{Name: job.name, Plain: median(rates[0]), Sealing: median(rates[1]), Ratio: median(ratios), Least: job.rate})
+		all = append(all, hop{name: job.name, plain: median(rates[0]), sealing: median(rates[1]), ratio: median(ratios), least: job.rate})
 	}
-	return all
+	return hopTable(all)
 }
 
 // rateOf returns how many jobs the workers do in a second.
@@ -150,21 +150,22 @@ func warmUp(clients [2]*proxyClient, job proxiedJob) {
 	}
 }
 
-func printHops(w io.Writer, all []hop) {
-	format, unit, bound := "%-46s %12s %12s %8s %9s\n", "ns", "at most"
-	if all[0].Least > 0 {
+func hopTable(all []hop) table {
+	unit, bound := "ns", "at most"
+	if all[0].least > 0 {
 		unit, bound = "per s", "at least"
 	}
-	fmt.Fprintf(w, format, "", unit+", plain", unit+", seal", "ratio", bound)
+	t := table{columns: []string{unit + ", plain", unit + ", seal", "ratio", bound}}
 	var missed []string
 	for _, h := range all {
-		fmt.Fprintf(w, format, h.Name, fmt.Sprintf("%.0f", h.Plain), fmt.Sprintf("%.0f", h.Sealing), fmt.Sprintf("%.2f", h.Ratio), fmt.Sprintf("%.2f", max(h.Most, h.Least)))
+		t.add(h.name, fmt.Sprintf("%.0f", h.plain), fmt.Sprintf("%.0f", h.sealing),
+			fmt.Sprintf("%.2f", h.ratio), fmt.Sprintf("%.2f", max(h.most, h.least)))
 		if !h.met() {
-			missed = append(missed, h.Name)
+			missed = append(missed, h.name)
 		}
 	}
-	fmt.Fprintln(w)
-	printTarget(w, "each ratio is "+bound+" what its row says", missed)
+	t.targets = []verdict{{"each ratio is " + bound + " what its row says", missed}}
+	return t
 }
 
 // proxyPair has the addresses of the plain and of the sealing proxy.
@@ -312,7 +313,7 @@ func (p proxyPair) clients(accept string) (both [2]*proxyClient) {
 // call calls a tool. It adds the JSON text extraParams at the end of the params. This text is "",
 // or begins with a comma, such as `,"requestState":"..."`.
 func (c *proxyClient) call(tool, extraParams string) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, extraParams)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, method, tool, deployArguments, extraParams)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, c.address, strings.NewReader(body))
 	if err != nil {
 		return err

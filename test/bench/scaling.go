@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -21,17 +20,13 @@ import (
 // So only undisturbed turns count: turns in which other programs left both cores to the
 // benchmark.
 type scaling struct {
-	Name  string  `json:"name"`
-	One   float64 `json:"one_ns"`          // the CPU time of a job with one goroutine
-	Two   float64 `json:"two_ns"`          // the CPU time of a job with two goroutines
-	CPU   float64 `json:"by_cpu"`          // the scaling by CPU time: each turn gives 2 * One / Two, and CPU is their median
-	Clock float64 `json:"by_clock"`        // the scaling by elapsed time: the median of all turns
-	Turns int     `json:"turns"`           // the number of undisturbed turns
-	Least float64 `json:"least,omitempty"` // the lowest CPU and Clock that are allowed; 0 means no limit
+	name     string
+	one, two float64 // the CPU time of a job, in nanoseconds, with one goroutine and with two
+	cpu      float64 // the scaling by CPU time: each turn gives 2 * one / two, and cpu is their median
+	clock    float64 // the scaling by elapsed time: the median of all turns
+	turns    int     // the number of undisturbed turns
+	least    float64 // the lowest cpu and clock that are allowed; 0 means no limit
 }
-
-func (s scaling) measured() bool { return s.Turns >= fewestTurns }
-func (s scaling) met() bool      { return s.measured() && min(s.CPU, s.Clock) >= s.Least }
 
 // fewestTurns is the smallest number of undisturbed turns whose median means something.
 const fewestTurns = 10
@@ -48,18 +43,41 @@ type parallel struct {
 	job   func(goroutine int) func()
 }
 
-func scalingComparison() comparison {
-	return comparison{title: "scaling: two goroutines on two cores against one", scaling: scalings}
-}
-
-func scalings(budget time.Duration) (all []scaling) {
+func scalings(budget time.Duration) table {
+	var all []scaling
 	jobs := parallelJobs()
 	for _, p := range jobs {
 		s := measureScaling([2]func(){p.job(0), p.job(1)}, budget/time.Duration(len(jobs)))
-		s.Name, s.Least = p.name, p.least
+		s.name, s.least = p.name, p.least
 		all = append(all, s)
 	}
-	return all
+	return scalingTable(all)
+}
+
+func scalingTable(all []scaling) table {
+	t := table{columns: []string{"ns, one", "ns, two", "by CPU", "by clock", "turns", "at least"}}
+	var missed, untested []string
+	for _, s := range all {
+		least := ""
+		if s.least > 0 {
+			least = fmt.Sprintf("%.2f", s.least)
+		}
+		t.add(s.name, fmt.Sprintf("%.0f", s.one), fmt.Sprintf("%.0f", s.two),
+			fmt.Sprintf("%.2f", s.cpu), fmt.Sprintf("%.2f", s.clock), fmt.Sprint(s.turns), least)
+		switch {
+		case s.least > 0 && s.turns < fewestTurns:
+			untested = append(untested, s.name)
+		case min(s.cpu, s.clock) < s.least:
+			missed = append(missed, s.name)
+		}
+	}
+	if len(untested) > 0 {
+		t.notes = []string{"not tested, because other programs, or goroutines that wake each other, " +
+			"interrupted all but a few turns: " + strings.Join(untested, "; ")}
+	}
+	target := fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp)
+	t.targets = []verdict{{target, append(missed, untested...)}}
+	return t
 }
 
 // cost is what one job costs, in nanoseconds.
@@ -84,8 +102,8 @@ func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 			counted = append(counted, [2]cost{one, two})
 		}
 	}
-	s.Turns = len(counted)
-	if !s.measured() {
+	s.turns = len(counted)
+	if s.turns < fewestTurns {
 		counted = all // too few undisturbed turns: use all turns, for rough figures
 	}
 	of := func(figure func(one, two cost) float64) float64 {
@@ -95,10 +113,10 @@ func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 		}
 		return median(figures)
 	}
-	s.One = of(func(one, _ cost) float64 { return one.cpu })
-	s.Two = of(func(_, two cost) float64 { return two.cpu })
-	s.CPU = of(func(one, two cost) float64 { return 2 * one.cpu / two.cpu })
-	s.Clock = of(func(one, two cost) float64 { return one.clock / two.clock })
+	s.one = of(func(one, _ cost) float64 { return one.cpu })
+	s.two = of(func(_, two cost) float64 { return two.cpu })
+	s.cpu = of(func(one, two cost) float64 { return 2 * one.cpu / two.cpu })
+	s.clock = of(func(one, two cost) float64 { return one.clock / two.clock })
 	return s
 }
 
@@ -133,34 +151,10 @@ func costOf(jobs []func(), n int) cost {
 	return cost{float64(took) * each, float64(clock) * each, interruptions() != switches}
 }
 
-func printScalings(w io.Writer, all []scaling) {
-	fmt.Fprintf(w, "%-46s %9s %9s %9s %9s %7s %9s\n", "", "ns, one", "ns, two", "by CPU", "by clock", "turns", "at least")
-	var missed, untested []string
-	for _, s := range all {
-		least := ""
-		if s.Least > 0 {
-			least = fmt.Sprintf("%.2f", s.Least)
-		}
-		fmt.Fprintf(w, "%-46s %9.0f %9.0f %9.2f %9.2f %7d %9s\n", s.Name, s.One, s.Two, s.CPU, s.Clock, s.Turns, least)
-		switch {
-		case s.Least > 0 && !s.measured():
-			untested = append(untested, s.Name)
-		case s.Least > 0 && !s.met():
-			missed = append(missed, s.Name)
-		}
-	}
-	fmt.Fprintln(w)
-	if len(untested) > 0 {
-		fmt.Fprintf(w, "not tested, because other programs, or goroutines that wake each other, interrupted all but a few turns: %s\n", strings.Join(untested, "; "))
-	}
-	printTarget(w, fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp), append(missed, untested...))
-}
-
 func parallelJobs() []parallel {
 	state := strings.Repeat("x", 256)
 	b, single := boundary(ring(tripseal.GenerateKey())), renew(singleUse)
 	token := sealFirst(b, state)
-	naive := renew(func() tripseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} })
 	store := renew(func() tripseal.ReplayStore { return memoryStore() })
 	open, protected := askingServer(false), askingServer(true)
 	ctx := context.Background()
@@ -180,7 +174,6 @@ func parallelJobs() []parallel {
 				check(err)
 			}
 		}},
-		{"spend, a naive store: a map and a mutex", 0, func(g int) func() { return spendFrom(g, naive) }},
 		{"spend, the store in memory alone", leastSpeedUp, func(g int) func() { return spendFrom(g, store) }},
 		{"spend, with the retry that it belongs to", leastSpeedUp, func(g int) func() {
 			boundary := single.getter(g)
@@ -225,11 +218,7 @@ func spendFrom(goroutine int, stores *renewed[tripseal.ReplayStore]) func() {
 	store, n := stores.getter(goroutine), uint64(goroutine)<<32
 	return func() {
 		n++
-		first, err := store().Spend(context.Background(), newUse(n, lifetime, 0))
-		check(err)
-		if !first {
-			panic("not the first")
-		}
+		spend(store(), n)
 	}
 }
 

@@ -29,11 +29,11 @@ func main() {
 	for _, run := range []struct {
 		name string
 		args []string
-		play func(*peer, *random, int) (report, error)
+		next func(*peer, *random) (*exchange, error) // makes a random case
 	}{
-		{"TypeScript SDK", []string{*node, *ts}, playTypeScript},
-		{"Python SDK", []string{*py, *pySrc}, playPython},
-		{"ATD runtime", []string{*rust}, playATD},
+		{"TypeScript SDK", []string{*node, *ts}, typeScriptExchange},
+		{"Python SDK", []string{*py, *pySrc}, pythonExchange},
+		{"ATD runtime", []string{*rust}, atdExchanges()},
 	} {
 		p, err := startPeer(run.args...)
 		if err != nil {
@@ -41,7 +41,16 @@ func main() {
 			failed = true
 			continue
 		}
-		r, err := run.play(p, &random{rand.New(rand.NewPCG(*seed, 1))}, *cases)
+		var r report
+		random := &random{rand.New(rand.NewPCG(*seed, 1))}
+		for n := 0; n < *cases && err == nil; n++ {
+			var e *exchange
+			if e, err = run.next(p, random); err == nil {
+				if err = e.play(p, random, &r); err != nil {
+					err = fmt.Errorf("%w; the case is %v", err, e.request)
+				}
+			}
+		}
 		if err = errors.Join(err, p.stop()); err != nil {
 			fmt.Printf("%-16s FAILED after %v: %v\n", run.name, r, err)
 			failed = true
