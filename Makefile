@@ -1,4 +1,4 @@
-.PHONY: proof proxy image check test bench fuzz mutate rules proxydiff peers vectors release release-check
+.PHONY: check test bench fuzz mutate rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -30,18 +30,19 @@ proxydiff: ## five minutes of mutated messages through the proxy, read by Python
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
 	test/peers/probed/run all
 
-proof: ## the page that compares the demo's server without and with protection
-	go run ./test/proof docs/proof/index.html
-
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update
 
-VERSION = v$(shell sed -n 's/^const releaseVersion = "\(.*\)"$$/\1/p' cmd/tripseal/version.go)
+release: release-tools ## rehearse a release, and write its files into dist; publishes nothing
+	test/release/run
 
-release: ## try the release as a user would, and write its binaries to dist; publishes nothing
-	scripts/release $(VERSION)
-	rm -rf dist
-	scripts/binaries $(VERSION) dist
+dist: release-tools ## at a tag: write the files of the release into dist
+	GORELEASER_CURRENT_TAG=$$(git describe --tags --exact-match --match 'v*') goreleaser release --clean
 
-release-check: ## build all binaries of a release twice, and compare them
-	scripts/reproduce
+# The SBOMs contain the checksum of the tool that wrote them. So it is built in the same way on every machine.
+release-tools: export GOBIN = $(CURDIR)/.cache/bin
+release-tools:
+	GOWORK=off CGO_ENABLED=0 go install -trimpath github.com/goreleaser/goreleaser/v2@v2.16.0
+	GOWORK=off CGO_ENABLED=0 go install -trimpath github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+
+release dist: export PATH := $(CURDIR)/.cache/bin:$(PATH)

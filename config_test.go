@@ -87,33 +87,3 @@ func (f *brokenFormat) Seal(context.Context, *tripseal.Binding, *tripseal.Claims
 func (f *brokenFormat) Open(context.Context, *tripseal.Binding, string) (tripseal.Claims, error) {
 	return tripseal.Claims{}, nil
 }
-
-func TestConfigIsCopied(t *testing.T) {
-	tools := []string{"deploy"}
-	store := storeFunc(func(context.Context, tripseal.Use) (bool, error) { return false, nil })
-	s := newService(t, tripseal.Config{Replay: store, ReplayTools: tools})
-	tools[0] = "other"
-	s.reject(t, deploy(), s.first(t, deploy(), step), tripseal.ReasonReplayed)
-}
-
-func TestEphemeralKeysAreSaidOutLoud(t *testing.T) {
-	book := &logbook{}
-	if _, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: jsonLogger(book)}); err != nil {
-		t.Fatal(err)
-	}
-	if message, _ := book.last(t)["msg"].(string); !strings.Contains(message, "ephemeral") {
-		t.Errorf("the log says %q", message)
-	}
-	a, b := newService(t, tripseal.Config{Keys: tripseal.Ephemeral()}), newService(t, tripseal.Config{Keys: tripseal.Ephemeral()})
-	a.reject(t, deploy(), b.first(t, deploy(), step), tripseal.ReasonUnknownKey)
-}
-
-func TestEphemeralKeysInAFormatAreSaidOutLoudToo(t *testing.T) {
-	book := &logbook{}
-	if _, err := tripseal.New(tripseal.Config{Format: tripseal.NativeFormat(tripseal.Ephemeral()), Audience: "a", Logger: jsonLogger(book)}); err != nil {
-		t.Fatal(err)
-	}
-	if message, _ := book.last(t)["msg"].(string); !strings.Contains(message, "ephemeral") {
-		t.Errorf("the log says %q", message)
-	}
-}

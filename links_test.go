@@ -55,6 +55,12 @@ func anchors(page string) map[string]bool {
 
 func TestEveryLinkInsideTheRepositoryResolves(t *testing.T) {
 	all := pages(t)
+	const rules = "deploy/prometheus/alerts.yaml" // an alert names the section that tells more
+	alerts, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[rules] = regexp.MustCompile(`see: (\S+)`).ReplaceAllString(string(alerts), "](../../$1)")
 	links := 0
 	for name, text := range all {
 		for _, found := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -78,76 +84,5 @@ func TestEveryLinkInsideTheRepositoryResolves(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("only %d links were found", links)
-	}
-}
-
-func TestTheREADMEIsShort(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Count(string(text), "\n"); lines > 150 {
-		t.Errorf("%d lines", lines)
-	}
-}
-
-// TestTheCommandsOfTheREADMENeedTheGoThatItNames checks that README.md and go.work name the same
-// version of Go. The commands that README.md names for the demo and for the tests use go.work, so
-// they need at least that version.
-func TestTheCommandsOfTheREADMENeedTheGoThatItNames(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.ReadFile("go.work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, _, _ := strings.Cut(strings.TrimPrefix(string(work), "go "), "\n")
-	if want := "need nothing but Go " + version + " or later"; !strings.Contains(string(readme), want) {
-		t.Errorf("README.md does not say %q", want)
-	}
-}
-
-// TestThePictureOfThePackagesIsTrue checks that every arrow of the picture in docs/design.md is
-// an import: the package where the arrow begins imports the package where it ends.
-func TestThePictureOfThePackagesIsTrue(t *testing.T) {
-	text, err := os.ReadFile("docs/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, picture, _ := strings.Cut(string(text), "## The packages")
-	_, picture, _ = strings.Cut(picture, "```mermaid")
-	picture, _, _ = strings.Cut(picture, "```")
-	folders := make(map[string]string)
-	for _, box := range regexp.MustCompile(`(?m)^  (\w+)[\[(]+"?([\w/]+)`).FindAllStringSubmatch(picture, -1) {
-		folders[box[1]] = box[2]
-	}
-	folders["root"] = "."
-	arrows := regexp.MustCompile(`(?m)^  (\w+) --> (\w+)$`).FindAllStringSubmatch(picture, -1)
-	if len(arrows) < 15 {
-		t.Fatalf("%d arrows", len(arrows))
-	}
-	for _, arrow := range arrows {
-		from, to := folders[arrow[1]], folders[arrow[2]]
-		if from == "" || to == "" {
-			t.Errorf("%s: a box is missing", arrow[0])
-			continue
-		}
-		files, err := filepath.Glob(filepath.Join(from, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		imports := false
-		for _, file := range files {
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			imports = imports || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), `"`+path.Join("github.com/tripseal/tripseal", to)+`"`)
-		}
-		if !imports {
-			t.Errorf("%s does not import %s", from, to)
-		}
 	}
 }

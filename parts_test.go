@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -67,25 +66,6 @@ func TestWhoIsCallingIsToldOrTheCheckFails(t *testing.T) {
 		}
 	}
 }
-
-func TestALoggerGoesOnWhenItsHandlerPanics(t *testing.T) {
-	tripseal.Logger(slog.New(loudHandler{})).With("a", 1).Warn("hush")
-
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	var log strings.Builder
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	tripseal.Logger(nil).Warn("to the default")
-	if !strings.Contains(log.String(), "to the default") {
-		t.Errorf("the log: %s", log.String())
-	}
-}
-
-type loudHandler struct{ slog.Handler }
-
-func (loudHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (loudHandler) Handle(context.Context, slog.Record) error { panic("hush") }
-func (h loudHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
 
 func TestATextOfAClientFitsIntoOneLineOfALog(t *testing.T) {
 	for text, want := range map[string]string{

@@ -550,7 +550,7 @@ func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
 }
 
 // TestWhatArrivedIsBound changes the arguments in place between Open and Seal. The token is still
-// bound to the arguments that arrived. Package compat has the same test for its own formats.
+// bound to the arguments that arrived.
 func TestWhatArrivedIsBound(t *testing.T) {
 	s := newService(t, tripseal.Config{})
 	arrived := deploy()

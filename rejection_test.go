@@ -595,33 +595,6 @@ func TestResourcesAreLoggedByTheirSchemeOnly(t *testing.T) {
 	}
 }
 
-func TestAPanicInObserverOrLogHandlerChangesNothing(t *testing.T) {
-	ctx := context.Background()
-	s, err := tripseal.New(tripseal.Config{
-		Keys:     tripseal.Ephemeral(),
-		Observer: func(context.Context, tripseal.Event) { panic("observer") },
-		Logger:   slog.New(panickingHandler{}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	round, _ := s.Open(ctx, deploy(), "")
-	state := step
-	token, err := s.Seal(ctx, &round, &state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Open(ctx, deploy(), token); err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Open(ctx, deploy(), token+"x")
-	checkWire(t, err)
-}
-
-type panickingHandler struct{ slog.Handler }
-
-func (panickingHandler) Enabled(context.Context, slog.Level) bool { panic("handler") }
-
 func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := newKey(t)
@@ -658,22 +631,6 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 			t.Errorf("forged: %+v", e)
 		}
 	})
-}
-
-// TestAReasonPrintsAsItself checks that fmt, JSON and slog write a reason as the same text, so that
-// it is the same label in every dashboard.
-func TestAReasonPrintsAsItself(t *testing.T) {
-	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reason", tripseal.ReasonUser)
-	text, _ := json.Marshal(tripseal.ReasonUser)
-	for _, got := range []string{
-		fmt.Sprint(tripseal.ReasonUser), fmt.Sprintf("%v %[1]s", tripseal.ReasonUser)[:4], tripseal.ReasonUser.Error(),
-		strings.Trim(string(text), `"`), log.String()[strings.LastIndex(log.String(), "reason=")+7 : log.Len()-1],
-	} {
-		if got != "user" {
-			t.Errorf("a reason prints as %q", got)
-		}
-	}
 }
 
 // TestATargetIsALabelOnlyWhereItIsKnown checks that an event names a target only if a genuine token

@@ -1,64 +1,12 @@
 package tripseal_test
 
 import (
-	"bytes"
-	"context"
-	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tripseal/tripseal"
 )
-
-// TestTheLevelFollowsWhoMustAct checks the log level of every cause of a rejection. The level is
-// ERROR if a part of the service failed, because then the operator must act. Otherwise it is WARN.
-func TestTheLevelFollowsWhoMustAct(t *testing.T) {
-	errors := map[tripseal.Reason]bool{tripseal.ReasonCodecFailed: true, tripseal.ReasonPrincipalFailed: true, tripseal.ReasonStoreFailed: true}
-	for _, c := range causes {
-		want := "WARN"
-		if errors[c.want] {
-			want = "ERROR"
-		}
-		t.Run(c.name, func(t *testing.T) {
-			s, request, token := c.setup(t)
-			if _, err := s.Open(context.Background(), request, token); err == nil {
-				t.Fatal("accepted")
-			}
-			if logged := s.book.last(t); logged["level"] != want {
-				t.Errorf("%v is logged at %v, want %s", logged["reason"], logged["level"], want)
-			}
-		})
-	}
-}
-
-func TestDeclaredEphemeralKeysAreNoWarning(t *testing.T) {
-	book := &logbook{}
-	if _, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: jsonLogger(book)}); err != nil {
-		t.Fatal(err)
-	}
-	if logged := book.last(t); logged["level"] != "INFO" {
-		t.Errorf("logged at %v", logged["level"])
-	}
-}
-
-// TestTheDefaultLoggerIsTheOneOfToday makes a boundary without a logger, and then sets the default
-// logger. The boundary uses the new default logger, not the one from before.
-func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
-	boundary, err := tripseal.New(tripseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before) })
-	var log bytes.Buffer
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	boundary.Open(t.Context(), deploy(), "ms1.x")
-	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "reason=malformed") {
-		t.Errorf("the log says %q", log.String())
-	}
-}
 
 func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 	form, url := tripseal.Question{Key: "a", Kind: tripseal.KindForm}, tripseal.Question{Key: "b", Kind: tripseal.KindURL}
@@ -96,25 +44,6 @@ func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestDroppedAnswersAreSaid(t *testing.T) {
-	s := newService(t, tripseal.Config{})
-	round := s.accept(t, deploy(), s.first(t, deploy(), step, confirm))
-	records := len(s.book.records)
-	round.Dropped(t.Context(), 0)
-	if len(s.book.records) != records {
-		t.Error("nothing was dropped, and it is said")
-	}
-	round.Dropped(t.Context(), 3)
-	logged, event := s.book.last(t), s.book.lastEvent(t)
-	if len(s.book.records) != records+1 || logged["answers"] != 3.0 || logged["level"] != "WARN" || logged["flow"] == nil || logged["target"] != "deploy" {
-		t.Errorf("the log says %v", logged)
-	}
-	if event.Op != tripseal.OpDrop || event.Dropped != 3 || event.Flow == "" || event.Round != 1 || event.Reason != "" {
-		t.Errorf("the observer got %+v", event)
-	}
-	new(tripseal.Round).Dropped(t.Context(), 1) // must not panic: this round has no boundary that could log it
 }
 
 func TestWhatIsWaivedCanBeAsked(t *testing.T) {

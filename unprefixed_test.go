@@ -130,17 +130,6 @@ func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
 	}
 }
 
-func TestAnUnprefixedFormatIsNamedInErrorsAndTheLog(t *testing.T) {
-	config := tripseal.Config{Format: bare{}, Audience: "a", Logger: slog.New(slog.DiscardHandler)}
-	if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), `"unprefixed" cannot carry request`) {
-		t.Errorf("without a waiver: %v", err)
-	}
-	s := newService(t, tripseal.Config{Format: bare{}, Waive: allClaims})
-	if logged := s.book.last(t); logged["format"] != "unprefixed" {
-		t.Errorf("the log says %v", logged)
-	}
-}
-
 // The type open is a format that does not seal its states, as its method Unsealed says.
 type open struct {
 	bare

@@ -66,6 +66,22 @@ func TestStringsAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
+// FuzzStrings checks the text from which the digest of a prompt's arguments is made: it must decode to the same
+// arguments.
+func FuzzStrings(f *testing.F) {
+	f.Add("dry_run", "yes")
+	f.Add("\"\\\x00\x1f", "\u2028\U0001f9ad\x7f")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		name, value = strings.ToValidUTF8(name, "?"), strings.ToValidUTF8(value, "?")
+		want := map[string]string{name: value, "other": name}
+		var got map[string]string
+		text := adapter.AppendStrings(nil, want)
+		if err := json.Unmarshal(text, &got); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q reads as %q, %v", text, got, err)
+		}
+	})
+}
+
 func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
 	needs := map[string]adapter.Need{
 		"form": {Kind: tripseal.KindForm}, "url": {Kind: tripseal.KindURL}, "sampling": {Kind: tripseal.KindSampling},

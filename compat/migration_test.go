@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/compat"
 	"github.com/tripseal/tripseal/sealtest"
 )
 
@@ -121,62 +120,6 @@ func TestMigration(t *testing.T) {
 			rejects(t, done, old, tripseal.ReasonMalformed)
 			rejects(t, done, "junk", tripseal.ReasonMalformed)
 		})
-	}
-}
-
-func TestAFormatThatCannotCarryAClaimNeedsAWaiver(t *testing.T) {
-	ring, err := tripseal.NewRing(tripseal.GenerateKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, peer := range formats(t, secret) {
-		t.Run(name, func(t *testing.T) {
-			waive := lacks(peer)
-			old := seal(t, newBoundary(t, tripseal.Config{Format: peer, Waive: waive}), "", "step=1")
-			for claim := tripseal.ClaimRequest; claim <= tripseal.ClaimFlow; claim <<= 1 {
-				if waive&claim == 0 {
-					continue
-				}
-				strict := tripseal.Config{
-					Keys: ring, Audience: "test", Logger: sealtest.Logger(t),
-					AlsoOpen: []tripseal.Accepted{{Format: peer, Waive: waive &^ claim}},
-				}
-				if _, err := tripseal.New(strict); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
-					t.Errorf("without a waiver for %s: %v", claim, err)
-				}
-			}
-			if _, err := tripseal.New(tripseal.Config{Format: peer, Audience: "test", Logger: sealtest.Logger(t)}); err == nil {
-				t.Error("a boundary that seals this format needs no waiver")
-			}
-
-			// A tool with single use accepts the old format only with a waiver.
-			single := func(waive tripseal.ClaimSet) *tripseal.Boundary {
-				return newBoundary(t, tripseal.Config{
-					Keys: ring, AlsoOpen: []tripseal.Accepted{{Format: peer, Waive: waive}},
-					Replay: &store{}, ReplayTools: []string{"deploy"},
-				})
-			}
-			rejects(t, single(waive), old, tripseal.ReasonClaimMissing)
-			lenient := single(waive | tripseal.ClaimSingleUse)
-			opens(t, lenient, old, "step=1")
-			native := seal(t, lenient, old, "step=2")
-			opens(t, lenient, native, "step=2")
-			rejects(t, lenient, native, tripseal.ReasonReplayed)
-		})
-	}
-}
-
-func TestTwoFormatsWithOnePrefixAreRefused(t *testing.T) {
-	python := must2(t)(compat.Python([][]byte{secret}, compat.PythonOptions{}))
-	ruby := must2(t)(compat.Ruby(secret))
-	encrypted := must2(t)(compat.McpD(secret, compat.McpDOptions{Encrypted: true}))
-	config := tripseal.Config{Keys: tripseal.Ephemeral(), Logger: sealtest.Logger(t), AlsoOpen: []tripseal.Accepted{{Format: python, Waive: lacks(python)}, {Format: ruby, Waive: lacks(ruby)}}}
-	if _, err := tripseal.New(config); err == nil || !strings.Contains(err.Error(), "prefix") {
-		t.Errorf("two formats that begin with v1.: %v", err)
-	}
-	config.AlsoOpen[1] = tripseal.Accepted{Format: encrypted, Waive: lacks(encrypted)}
-	if _, err := tripseal.New(config); err != nil {
-		t.Errorf("v1. and v1e.: %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package compat_test
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
@@ -185,22 +184,6 @@ func TestPlaintextNeverWorksOnce(t *testing.T) {
 	config := secondRollOut(plaintext, everything, ring)
 	config.Replay, config.ReplayTools = &store{}, []string{"destroy"}
 	opens(t, newBoundary(t, config), "step=1", "step=1")
-}
-
-func TestPlaintextIsSaidOutLoud(t *testing.T) {
-	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
-	for _, config := range []tripseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
-		var log bytes.Buffer
-		config.Audience, config.Logger = "test", slog.New(slog.NewTextHandler(&log, nil))
-		if _, err := tripseal.New(config); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"level=WARN", "states are not protected", "tools=[deploy]", "until=20"} {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log does not say %q:\n%s", want, &log)
-			}
-		}
-	}
 }
 
 // TestPlaintextKeepsTheLimits checks the limits on sizes. It also checks that plaintext neither

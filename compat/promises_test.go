@@ -252,53 +252,6 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	}
 }
 
-// TestWhatArrivedIsBoundInEveryFormat changes the arguments in place between Open and Seal, as a
-// handler might. The token is still bound to the arguments that arrived.
-func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
-	all := formats(t, secret)
-	all["native"] = tripseal.NativeFormat(tripseal.Ephemeral())
-	every := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser | tripseal.ClaimQuestions | tripseal.ClaimFlow
-	for name, format := range all {
-		for before, opened := range all {
-			if format.Carries()&tripseal.ClaimArguments == 0 || name != before && format.Prefix() == opened.Prefix() {
-				continue
-			}
-			config := tripseal.Config{Format: format, Waive: every &^ format.Carries()}
-			sealer := config
-			if name != before {
-				config.AlsoOpen = []tripseal.Accepted{{Format: opened, Waive: every &^ opened.Carries()}}
-				sealer = tripseal.Config{Format: opened, Waive: every &^ opened.Carries()}
-			}
-			t.Run(before+" then "+name, func(t *testing.T) {
-				boundary, older := newBoundary(t, config), newBoundary(t, sealer)
-				request := func() tripseal.Request {
-					return tripseal.Request{Method: "tools/call", Target: "purge", Arguments: []byte(`{"dry_run":true}`)}
-				}
-				first, _ := older.Open(t.Context(), request(), "")
-				token, err := older.Seal(t.Context(), &first, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				arrived := request()
-				round, err := boundary.Open(t.Context(), arrived, token)
-				if err != nil {
-					t.Fatal(err)
-				}
-				copy(arrived.Arguments, `{"dry_run":null}`)
-				if token, err = boundary.Seal(t.Context(), &round, nil); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := boundary.Open(t.Context(), request(), token); err != nil {
-					t.Errorf("the honest retry: %v", err)
-				}
-				if _, err := boundary.Open(t.Context(), arrived, token); err == nil {
-					t.Error("the token is for what the handler made of the arguments")
-				}
-			})
-		}
-	}
-}
-
 // TestAForgedTokenBuysNoDigest opens tokens in calls whose arguments have no digest, because two
 // members have the same name. A forged token must be rejected as forged, not because of the
 // arguments. This shows that a format checks the token before it digests the arguments.

@@ -556,28 +556,6 @@ func TestTypedPositions(t *testing.T) {
 	}
 }
 
-func TestACursorCostsFewAllocations(t *testing.T) {
-	ring := newRing(t)
-	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, request := t.Context(), list()
-	token := service{cursors, &book{}}.first(t, request, at)
-	allocations := testing.AllocsPerRun(200, func() {
-		page, err := cursors.Open(ctx, request, token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := page.Next(ctx, at); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if allocations > 4 && !raceEnabled {
-		t.Errorf("%v allocations for a page", allocations)
-	}
-}
-
 // FuzzCursor opens arbitrary texts, and cursors with an arbitrary payload. Only somebody with the
 // key can make such cursors.
 func FuzzCursor(f *testing.F) {

@@ -2,7 +2,6 @@ package gosdk_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -120,47 +119,6 @@ func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatCannotBeAskedAreTheAuthorsBug(t *testing.T) {
-	for name, question := range map[string]mcp.InputRequest{
-		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil), "key\xff": form("?"),
-		"nil message":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{nil}},
-		"nil content":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: "user", Content: (*mcp.TextContent)(nil)}}},
-		"nil hint":     &mcp.CreateMessageParams{MaxTokens: 1, ModelPreferences: &mcp.ModelPreferences{Hints: []*mcp.ModelHint{nil}}},
-		"nil tool":     &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Tools: []*mcp.Tool{nil}},
-		"no contents":  &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user"}}},
-		"nil contents": &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{(*mcp.TextContent)(nil)}}}},
-		"nil inside":   &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.ToolResultContent{Content: []mcp.Content{nil}}}}}},
-	} {
-		b := &book{}
-		server := newServer()
-		server.AddTool(&mcp.Tool{Name: "odd", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{name: question}}, nil
-		})
-		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
-		if _, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "odd"}); wire(err) != internal || !strings.Contains(b.String(), "cannot be asked") {
-			t.Errorf("%s: %s\n%s", name, wire(err), b)
-		}
-	}
-}
-
-func TestAQuestionOfAMiddlewareIsTheAuthorsBug(t *testing.T) {
-	b := &book{}
-	server := newServer()
-	addSteps(server, "steps", 1)
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/call" {
-				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "a secret"}, nil
-			}
-			return next(ctx, method, req)
-		}
-	})
-	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
-	if _, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
-		t.Errorf("%s\n%s", wire(err), b)
-	}
-}
-
 func TestASharedResultLeaksNothingToOlderClients(t *testing.T) {
 	shared := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "asked"}
 	server := newServer()
@@ -182,7 +140,7 @@ func TestASharedResultLeaksNothingToOlderClients(t *testing.T) {
 func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 	slow := answering()
 	slow.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(4 * time.Minute)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
 	}
 	for name, c := range map[string]struct {
@@ -193,99 +151,28 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 		runs      int
 	}{
 		"nobody, one question":      {func(c *tripseal.Config) { c.RequireUser = true }, 1, answering(), internal, 1},
-		"slow answer, one question": {func(c *tripseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
-		"slow answer, ask again":    {func(c *tripseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, tripseal.AskAgainAlways }, 1, slow, invalidState, 1},
-		"slow answer, the second":   {func(c *tripseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},
+		"slow answer, one question": {func(c *tripseal.Config) { c.TTL = time.Minute }, 1, slow, invalidState, 1},
+		"slow answer, ask again":    {func(c *tripseal.Config) { c.TTL, c.AskAgain = time.Minute, tripseal.AskAgainAlways }, 1, slow, invalidState, 1},
+		"slow answer, the second":   {func(c *tripseal.Config) { c.MaxFlow = 6 * time.Minute }, 2, slow, invalidState, 2},
 		"five questions in four":    {func(c *tripseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
 		"five questions in five":    {func(c *tripseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := newServer()
-			tool := addSteps(server, "steps", c.questions)
-			gosdk.Protect(server, boundary(t, &book{}, c.config), nil)
-			result, err := callTool(t, connect(t, server, c.client, revision2025), &mcp.CallToolParams{Name: "steps"})
-			if c.want == "" && err != nil || c.want != "" && wire(err) != c.want {
-				t.Errorf("%q, %s", text(result), wire(err))
-			}
-			if n := len(tool.log()); n != c.runs {
-				t.Errorf("the handler ran %d times, want %d", n, c.runs)
-			}
+			gosdk.Bubble(t, func(t *testing.T) {
+				server := newServer()
+				tool := addSteps(server, "steps", c.questions)
+				gosdk.Protect(server, boundary(t, &book{}, c.config), nil)
+				session := connectFor(t, server, c.client, revision2025, time.Hour)
+				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "steps"})
+				if c.want == "" && err != nil || c.want != "" && wire(err) != c.want {
+					t.Errorf("%q, %s", text(result), wire(err))
+				}
+				if n := len(tool.log()); n != c.runs {
+					t.Errorf("the handler ran %d times, want %d", n, c.runs)
+				}
+				session.Close()
+			})
 		})
-	}
-}
-
-func TestAnOlderClientsAnsweredResourceIsNobodyElses(t *testing.T) {
-	server := newServer()
-	server.AddResource(&mcp.Resource{URI: "file:///r", Name: "r"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		if len(req.Params.InputResponses) > 0 {
-			return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}, Contents: []*mcp.ResourceContents{{URI: "file:///r", Text: "done"}}}, nil
-		}
-		// For older clients, the SDK needs Contents here that are not nil. They may be empty.
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}, InputRequests: mcp.InputRequestMap{"q1": form("?")}}, nil
-	})
-	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	result, err := connect(t, server, answering(), revision2025).ReadResource(context.Background(), &mcp.ReadResourceParams{URI: "file:///r"})
-	if err != nil || result.TTLMs != 0 || result.CacheScope != "private" {
-		t.Errorf("%+v, %v", result, err)
-	}
-}
-
-func TestHalvesInstalledAfterTheFirstCallAreNoticedToo(t *testing.T) {
-	b := &book{}
-	options := &gosdk.Options{Logger: b.logger()}
-	server := newServer()
-	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, b, nil), options)
-	session := connect(t, server, answering(), revision2026)
-	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
-		t.Fatal(err)
-	}
-	installHalves(t, server, b)
-	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != internal || !strings.Contains(b.String(), "through the middleware twice") {
-		t.Errorf("%s\n%s", wire(err), b)
-	}
-}
-
-func TestAProtectedServerMayCallAnother(t *testing.T) {
-	inner := newServer()
-	addSteps(inner, "steps", 1)
-	gosdk.Protect(inner, boundary(t, &book{}, nil), nil)
-	outer := newServer()
-	outer.AddTool(&mcp.Tool{Name: "gateway", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		clientSide, serverSide := mcp.NewInMemoryTransports()
-		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
-			return nil, err
-		}
-		session, err := mcp.NewClient(&mcp.Implementation{Name: "gateway", Version: "1"}, answering()).Connect(ctx, clientSide, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer session.Close()
-		return session.CallTool(ctx, &mcp.CallToolParams{Name: "steps"})
-	})
-	gosdk.Protect(outer, boundary(t, &book{}, nil), nil)
-	for i := range 2 {
-		result, err := callTool(t, connect(t, outer, answering(), revision2026), &mcp.CallToolParams{Name: "gateway"})
-		if err != nil || text(result) != "done after 1" {
-			t.Errorf("call %d: %q, %v", i, text(result), err)
-		}
-	}
-}
-
-func TestAnAnswerWithAnUnknownActionIsDropped(t *testing.T) {
-	server := newServer()
-	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	session := connect(t, server, raw(), revision2026)
-	asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bogus := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "bogus"}}
-	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: bogus})
-	if err != nil || !result.NeedsInput() {
-		t.Errorf("%q, %v", text(result), fmt.Sprint(err))
 	}
 }
 

@@ -657,7 +657,7 @@ func TestAServerWithoutSessionIDsIsServed(t *testing.T) {
 // as the limit allows.
 func TestAFloodOfAnonymousSessionsTakesBoundedMemory(t *testing.T) {
 	flood, limit := 20_000, 1000
-	if raceEnabled || testing.Short() {
+	if testing.Short() {
 		flood, limit = 2000, 100
 	}
 	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: limit})

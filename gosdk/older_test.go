@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/gosdk/internal/revision"
-	"github.com/tripseal/tripseal/replay"
 )
 
 // silent returns the options of a client that answers the first n questions, and none after
@@ -103,126 +101,6 @@ func connectFor(t *testing.T, server *mcp.Server, options *mcp.ClientOptions, ve
 	return session
 }
 
-// If an answer does not fit the schema, the client gets the SDK's error. That error is replaced
-// only if the handler is one of package elicit.
-func TestAHandWrittenHandlersClientGetsTheSDKsWords(t *testing.T) {
-	server := newServer()
-	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	options := answering()
-	options.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": 5}}, nil
-	}
-	_, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: "steps"})
-	if err == nil || !strings.Contains(err.Error(), "does not match requested schema") {
-		t.Errorf("%v", err)
-	}
-}
-
-// A goroutine that a handler left behind may still ask after the call has ended. Its question is
-// not part of the call.
-func TestAQuestionAfterTheCallIsNotPartOfIt(t *testing.T) {
-	server := newServer()
-	returned, got := make(chan struct{}), make(chan error, 1)
-	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		go func() {
-			<-returned
-			_, err := req.Session.Elicit(context.WithoutCancel(ctx), form("later?"))
-			got <- err
-		}()
-		return &mcp.CallToolResult{}, nil
-	})
-	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	session := connect(t, server, answering(), revision2025)
-	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "tool", Arguments: map[string]any{"a": 1}}); err != nil {
-		t.Fatal(err)
-	}
-	close(returned)
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
-}
-
-// An inner middleware gives up a call, but the handler of the call goes on and asks. Meanwhile
-// other calls reuse the memory of that call's arguments. The race detector reports a race if the
-// handler's questions still touch that memory.
-func TestACallThatWasGivenUpTouchesNoOther(t *testing.T) {
-	server := newServer()
-	addSteps(server, "quick", 0)
-	var running sync.WaitGroup
-	release := make(chan struct{})
-	server.AddTool(&mcp.Tool{Name: "slow", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if <-release; req.Params.RequestState != "" {
-			return &mcp.CallToolResult{}, nil
-		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "s"}, nil
-	})
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if r, ok := req.(*mcp.CallToolRequest); !ok || r.Params.Name != "slow" {
-				return next(ctx, method, req)
-			}
-			running.Go(func() { next(context.WithoutCancel(ctx), method, req) })
-			return nil, errors.New("timeout")
-		}
-	})
-	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	session := connect(t, server, answering(), revision2025)
-	for range 10 {
-		callTool(t, session, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"a": "aaaaaaa"}})
-	}
-	close(release)
-	for range 30 {
-		if _, err := callTool(t, session, &mcp.CallToolParams{Name: "quick", Arguments: map[string]any{"b": "bb"}}); err != nil {
-			t.Error(err)
-		}
-	}
-	running.Wait()
-}
-
-// A handler asks a question directly, and returns another question before the first has an
-// answer. The flow still completes, although each token works only once.
-func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
-	store, err := replay.NewSingleProcess(replay.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &book{}
-	server := newServer()
-	var once sync.Once
-	arrived, first, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		once.Do(func() {
-			go func() {
-				req.Session.Elicit(ctx, form("direct?"))
-				close(second)
-			}()
-			<-arrived // the client has the direct question
-		})
-		done := len(req.Params.RequestState)
-		if done == 3 {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
-		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form(fmt.Sprint("q", done))}, RequestState: strings.Repeat("x", done+1)}, nil
-	})
-	gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Replay = store }), nil)
-	options := answering()
-	options.ElicitationHandler = func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		switch req.Params.Message {
-		case "direct?":
-			close(arrived)
-			<-first
-		case "q1":
-			close(first)
-			<-second
-		}
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
-	}
-	if result, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: "tool"}); err != nil || text(result) != "done" {
-		t.Errorf("%q, %v\n%s", text(result), err, b)
-	}
-}
-
 // If a round of an older client has a URL question, the round lives for URLTTL, whichever of its
 // questions is asked first.
 func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
@@ -265,20 +143,6 @@ func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
 				})
 			}
 		})
-	}
-}
-
-func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
-	b := &book{}
-	server := newServer()
-	tool := addSteps(server, "steps", 1)
-	receiving, _ := gosdk.Middleware(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
-	server.AddReceivingMiddleware(receiving)
-	if _, err := callTool(t, connect(t, server, answering(), revision2025), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
-		t.Errorf("%v", err)
-	}
-	if len(tool.log()) != 0 || !strings.Contains(b.String(), "sending middleware is not installed") {
-		t.Errorf("%v\n%s", tool.log(), b)
 	}
 }
 

@@ -2,7 +2,6 @@ package gosdk_test
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -110,24 +109,12 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 	}
 }
 
-func TestSealingByItselfOnAProtectedServerIsRefused(t *testing.T) {
-	for _, version := range []string{revision2026, revision2025} {
-		b, user := &book{}, "alice"
-		s, server := newSealer(t, b, &user)
-		s.Install(server)
-		_, err := callTool(t, connect(t, server, answering(), version), &mcp.CallToolParams{Name: "seals"})
-		if wire(err) != internal || !strings.Contains(b.String(), "would seal it twice") {
-			t.Errorf("%s: %s\n%s", version, wire(err), b)
-		}
-	}
-}
-
 // A question of package elicit is sealed with a digest of its wording. If another server of the
 // service has asked such a question, Protection.Answers drops its answer.
 func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
 	var b book
 	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
-	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: yes}}, "step=1"
+	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: accepted}}, "step=1"
 	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
 		request, err := p.Request(t.Context(), req)
 		if err != nil {
@@ -172,31 +159,5 @@ func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
 	}
 	if _, err := p.Request(t.Context(), &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}); err == nil {
 		t.Error("a list has a state")
-	}
-}
-
-// If Protect was forgotten, State and SetState log their error. Otherwise only the client would
-// see the error of a typed tool.
-func TestAMissingProtectIsLogged(t *testing.T) {
-	b, before := &book{}, slog.Default()
-	slog.SetDefault(b.logger())
-	t.Cleanup(func() { slog.SetDefault(before) })
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "reads"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		_, _, err := gosdk.State[int](ctx, req)
-		return nil, nil, err
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "writes"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		return nil, nil, gosdk.SetState(ctx, req, &mcp.CallToolResult{}, 1)
-	})
-	session := connect(t, server, raw(), revision2026)
-	for i, name := range []string{"reads", "writes"} {
-		result, err := callTool(t, session, &mcp.CallToolParams{Name: name})
-		if err != nil || !result.IsError {
-			t.Errorf("%s: %+v, %v", name, result, err)
-		}
-		if n := strings.Count(b.String(), "call Protect on its server"); n != i+1 {
-			t.Errorf("%s: the log has %d records", name, n)
-		}
 	}
 }

@@ -193,25 +193,6 @@ func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	}
 }
 
-// The context in this test has a verified token, but is not the context of a net/http server.
-// Principal must still fail for a call without headers.
-func TestACallOnAVerifiedConnectionWithoutHeadersIsAnError(t *testing.T) {
-	users, asked := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(fixedKey(t, "key"))), 0
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.Header = authorization("Bearer alice")
-	auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for _, extra := range []*mcp.RequestExtra{nil, {}} {
-			asked++
-			if name, err := users.Principal(r.Context(), &mcp.CallToolRequest{Extra: extra}); err == nil {
-				t.Errorf("%v: %q", extra, name)
-			}
-		}
-	})).ServeHTTP(httptest.NewRecorder(), r)
-	if asked != 2 {
-		t.Error("nobody was asked")
-	}
-}
-
 func verified(user string, extra map[string]any) *auth.TokenInfo {
 	info, _ := byName(context.Background(), user, nil)
 	info.Extra = extra
@@ -293,46 +274,6 @@ func serveUsers(t *testing.T, b *book, users gosdk.Users, anonymous bool) string
 	return web.URL
 }
 
-func TestHoldersOfTwoTokensCannotUseEachOthersStatesAndCursors(t *testing.T) {
-	key := fixedKey(t, "key")
-	for kind, users := range map[string]gosdk.Users{
-		"bearer": gosdk.BearerUsers(key), "verified first": gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key)),
-	} {
-		t.Run(kind, func(t *testing.T) {
-			b := &book{}
-			url := serveUsers(t, b, users, false)
-			as := func(token string) *mcp.ClientSession { return dial(t, url, token, raw(), revision2026) }
-			asked, err := callTool(t, as("token-alice"), &mcp.CallToolParams{Name: "steps"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := listPage(t, as("token-alice"), map[string]any{"prefix": "r"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			params := &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted}
-			next := map[string]any{"prefix": "r", "cursor": page.Next}
-			for _, other := range []string{"token-bob", "token-alice-refreshed"} {
-				if _, err := callTool(t, as(other), params); wire(err) != invalidState {
-					t.Errorf("%s: %s", other, wire(err))
-				}
-				if _, err := listPage(t, as(other), next); wire(err) != invalidCursor {
-					t.Errorf("%s: %s", other, wire(err))
-				}
-			}
-			if _, err := callTool(t, as("token-alice"), params); err != nil {
-				t.Error(err)
-			}
-			if _, err := listPage(t, as("token-alice"), next); err != nil {
-				t.Error(err)
-			}
-			if log := b.String(); !strings.Contains(log, "reason=user") || strings.Contains(log, "token-") || strings.Contains(log, "bearer:") {
-				t.Errorf("the log: %s", log)
-			}
-		})
-	}
-}
-
 // postOlder sends a request on a session of an older client, and returns the status.
 func postOlder(t *testing.T, url, session, body string, authorization ...string) int {
 	t.Helper()
@@ -376,19 +317,6 @@ func TestAnOlderClientIsAskedOnTheSessionOfItsToken(t *testing.T) {
 	}
 	if log := b.String(); strings.Contains(log, "token-") || strings.Contains(log, "set HandlerOptions") || strings.Contains(log, "same name") {
 		t.Errorf("the log: %s", log)
-	}
-}
-
-func TestCallersWithoutATokenAreRefusedUnlessExpected(t *testing.T) {
-	for _, version := range []string{revision2026, revision2025} {
-		for _, expected := range []bool{false, true} {
-			b := &book{}
-			url := serveUsers(t, b, gosdk.BearerUsers(fixedKey(t, "key")), expected)
-			result, err := callTool(t, dialWith(t, url, nil, answering(), version), &mcp.CallToolParams{Name: "steps"})
-			if expected && (err != nil || text(result) != "done after 1") || !expected && (err == nil || !strings.Contains(b.String(), "AllowAnonymous")) {
-				t.Errorf("%s, expected %v: %s, %v\n%s", version, expected, text(result), err, b)
-			}
-		}
 	}
 }
 

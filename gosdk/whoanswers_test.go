@@ -190,6 +190,22 @@ func TestACursorIsRefusedWhereTheSessionHasAnotherName(t *testing.T) {
 	}
 }
 
+// If only HandlerOptions.Principal tells users apart, states and cursors are bound to nobody. The log has an error.
+func TestStatesThatAreNobodysBesideNamedSessionsAreSaid(t *testing.T) {
+	b, server := &book{}, newServer()
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	addSteps(server, "steps", 1)
+	byHeader := func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil }
+	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Logger: b.logger(), Principal: byHeader}))
+	t.Cleanup(web.Close)
+	if _, err := callTool(t, dial(t, web.URL, "alice", raw(), revision2026), &mcp.CallToolParams{Name: "steps"}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "level=ERROR") || !strings.Contains(b.String(), "set Options.Principal too") {
+		t.Errorf("the log: %s", b)
+	}
+}
+
 // An older client cannot subscribe with subscriptions/listen. No older revision has
 // subscriptions, and in some releases of the SDK a session with a subscription never ends.
 func TestAnOlderClientCannotListen(t *testing.T) {

@@ -8,5 +8,6 @@ import (
 )
 
 func TestTheStoreOfTheExamplePassesTheSuite(t *testing.T) {
+	t.Parallel()
 	sealtest.TestReplayStore(t, &myStore{used: make(map[token]time.Time)})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 )
 
 // commandLines returns the command lines that a page shows. They are indented by four spaces, or
@@ -48,7 +49,7 @@ func pageFiles(t *testing.T) []string {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%d pages, %v", len(names), err)
 	}
-	return append(names, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
+	return append(names, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md", "../../docs/workflows/probe.yml")
 }
 
 // words splits a command line as a shell does, up to a comment, a pipe or another command.
@@ -82,7 +83,7 @@ func words(line string) (all []string) {
 	return all
 }
 
-// ours matches the beginning of an tripseal command in a line.
+// ours matches the beginning of a tripseal command in a line.
 var ours = regexp.MustCompile(`(?:^|[\s(;&|])(?:tripseal|go run \./cmd/tripseal) `)
 
 // TestEveryCommandInThePagesExists parses every tripseal command in the pages as tripseal does: the
@@ -109,12 +110,22 @@ func TestEveryCommandInThePagesExists(t *testing.T) {
 			}
 		}
 	}
+	unit, err := os.ReadFile("../../deploy/systemd/tripseal-proxy.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range regexp.MustCompile(`(?m)^Exec\w+=/usr/local/bin/tripseal (.*)$`).FindAllStringSubmatch(string(unit), -1) {
+		found++
+		if problem := checkLine(command[1], true); problem != "" {
+			t.Errorf("%s in %s", problem, command[0])
+		}
+	}
 	if found < 40 {
 		t.Errorf("only %d commands were found", found)
 	}
 }
 
-// checkLine returns what is wrong with an tripseal command, or "" if it is right. It gets the
+// checkLine returns what is wrong with a tripseal command, or "" if it is right. It gets the
 // text after the word tripseal. If whole is false, arguments may be missing, as in a command inside
 // a sentence.
 func checkLine(line string, whole bool) string {
@@ -146,20 +157,33 @@ func checkLine(line string, whole bool) string {
 	return ""
 }
 
-func TestAWrongCommandInAPageIsFound(t *testing.T) {
-	for line, want := range map[string]string{
-		"keys new keys":                       "",
-		"keys rotate keys --in 1h  # later":   "",
-		"proxy --nonsense 1":                  "unknown flag: --nonsense",
-		"keys turn keys":                      "turn",
-		"kees new":                            "kees",
-		"keys new":                            "missing",
-		"proxy --ttl soon":                    "not a duration",
-		"demo --help":                         "",
-		`probe http://127.0.0.1/ --args '{}'`: "belongs to the target",
-	} {
-		if problem := checkLine(line, true); (problem == "") != (want == "") || !strings.Contains(problem, want) {
-			t.Errorf("%s: %q, want %q", line, problem, want)
+// TestTheSettingsInThePagesAndManifestsAreRead reads the settings of the proxy as the proxy does:
+// each field must exist, and its value must fit.
+func TestTheSettingsInThePagesAndManifestsAreRead(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	settings := map[string]string{"tripseal-proxy.yaml": read("deploy/systemd/tripseal-proxy.yaml")}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read("docs/proxy.md"), -1) {
+		settings["docs/proxy.md: "+block[1]] = block[1]
+	}
+	for _, name := range []string{"proxy-sidecar.yaml", "proxy-deployment.yaml"} {
+		var document struct{ Data map[string]string }
+		if err := yaml.Unmarshal([]byte(read("deploy/kubernetes/"+name)), &document); err != nil {
+			t.Fatal(err)
+		}
+		settings[name] = document.Data["proxy.yaml"]
+	}
+	if len(settings) < 4 {
+		t.Errorf("only %d files of settings were found", len(settings))
+	}
+	for name, text := range settings {
+		for _, wrong := range setFields(newProxy().Flags(), []byte(text)) {
+			t.Errorf("%s: %s", name, wrong)
 		}
 	}
 }

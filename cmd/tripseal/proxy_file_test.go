@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -133,36 +132,4 @@ func FuzzAFileNeverPanics(f *testing.F) {
 		p.flags(cmd)
 		setFields(cmd.Flags(), text)
 	})
-}
-
-func TestThePageShowsSettingsThatExist(t *testing.T) {
-	page, err := os.ReadFile("../../docs/proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, file, _ := strings.Cut(string(page), "```yaml\n")
-	file, _, found := strings.Cut(file, "```")
-	if !found {
-		t.Fatal("the page shows no file of settings")
-	}
-	p, wrong := parseSettings(t, file)
-	if len(wrong) > 0 {
-		t.Error(wrong)
-	}
-	cmd := newProxy()
-	if err := p.check(cmd, nil); err != nil {
-		t.Error(err)
-	}
-	for _, name := range regexp.MustCompile("--([a-z][a-z-]+)").FindAllStringSubmatch(string(page), -1) {
-		if cmd.Flags().Lookup(name[1]) == nil && newProbe().Flags().Lookup(name[1]) == nil {
-			t.Errorf("there is no flag --%s", name[1])
-		}
-	}
-	_, table, _ := strings.Cut(string(page), "### Who the user is")
-	table, _, _ = strings.Cut(table, "### For operators")
-	for _, name := range regexp.MustCompile("`([a-z]+(?:-[a-z]+)+)`").FindAllStringSubmatch(table, -1) {
-		if cmd.Flags().Lookup(name[1]) == nil {
-			t.Errorf("there is no field %s", name[1])
-		}
-	}
 }

@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tripseal": main, "release-server": releaseServer, "page-tool": pageTool})
+	testscript.Main(m, map[string]func(){"tripseal": main, "release-server": releaseServer})
 }
 
 // releaseServer is a server over standard input and output. Its first argument selects what it does:

@@ -2,21 +2,12 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
-
-// releaseVersion is the version of this release. If this build is not a release, it is the
-// version of the next release.
-const releaseVersion = "0.1.0"
-
-// commit is the commit from which a release was built. The release build sets it, because a
-// binary that is built from a published module does not know its commit.
-var commit string
 
 // build describes a build of this command: its version, commit, Go version and platform.
 type build struct {
@@ -27,23 +18,17 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
+// thisBuild returns what the go command recorded. A commit without a tag has a version that the go
+// command made from it, and a build that it knows nothing about is (devel).
 func thisBuild() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		info = &debug.BuildInfo{}
+		return b
 	}
-	return buildOf(info, commit)
-}
-
-var (
-	published = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
-	pseudo    = regexp.MustCompile(`^v[0-9].*[-.][0-9]{14}-([0-9a-f]{12})(\+.*)?$`) // a version that the go command made from a commit
-)
-
-// buildOf returns what the build info says about a build. Only a build of a published version
-// shows a release as its version. Every other build shows a development version.
-func buildOf(info *debug.BuildInfo, commit string) build {
-	b := build{Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info.Main.Version != "" {
+		b.Version = strings.TrimPrefix(info.Main.Version, "v")
+	}
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
@@ -52,34 +37,18 @@ func buildOf(info *debug.BuildInfo, commit string) build {
 			b.Modified = setting.Value == "true"
 		}
 	}
-	made := pseudo.FindStringSubmatch(info.Main.Version)
-	if made != nil && b.Commit == "" {
-		b.Commit = made[1]
-	}
-	if tag := published.FindStringSubmatch(info.Main.Version); tag != nil && made == nil && !b.Modified {
-		b.Version = tag[1]
-		return b
-	}
-	b.Version = releaseVersion + "-dev"
-	if b.Commit != "" {
-		b.Version += "+" + b.Commit[:min(12, len(b.Commit))]
-	}
 	return b
 }
 
 func (b build) String() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "tripseal version %s\n", b.Version)
+	commit := "commit " + b.Commit
 	switch {
 	case b.Commit == "":
-		fmt.Fprintln(&text, "commit not recorded")
+		commit = "commit not recorded"
 	case b.Modified:
-		fmt.Fprintf(&text, "commit %s, and changes that are not committed\n", b.Commit)
-	default:
-		fmt.Fprintf(&text, "commit %s\n", b.Commit)
+		commit += ", and changes that are not committed"
 	}
-	fmt.Fprintf(&text, "built with %s for %s\n", b.Go, b.Platform)
-	return text.String()
+	return fmt.Sprintf("tripseal version %s\n%s\nbuilt with %s for %s\n", b.Version, commit, b.Go, b.Platform)
 }
 
 func newVersion() *cobra.Command {
@@ -88,8 +57,8 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version, and the commit it was built from",
 		Long: `Prints the version of this command, the commit and the version of Go that it was
-built from. A build that is not a release has a version such as
-` + releaseVersion + `-dev+0123456789ab.
+built from. A build between two releases has a version that Go makes from the
+commit, such as 0.1.1-0.20261116083450-0123456789ab.
 
 ` + exitCodes,
 		Args:              exactArgs(),

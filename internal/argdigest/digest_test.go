@@ -481,16 +481,6 @@ func TestWritersAreReusedSafely(t *testing.T) {
 	}
 }
 
-func TestNoAllocation(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes pools forget; the same test runs without it")
-	}
-	text := []byte(`{"b":[1,2.5e3,"x\u00e9"],"a":{"d":null,"c":true}}`)
-	if n := testing.AllocsPerRun(100, func() { Sum(text) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func FuzzSum(f *testing.F) {
 	for _, p := range pairs {
 		f.Add([]byte(p.a))

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,35 +93,6 @@ func TestWhatRedisForgetsIsRefused(t *testing.T) {
 		})
 	}
 	t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n%s", strings.Join(rows, "\n"))
-}
-
-// TestTheOperationsPageHasTheTable checks the table of the operations page, except for the
-// exact numbers, which differ from run to run.
-func TestTheOperationsPageHasTheTable(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	lines := strings.Split(table, "\n")
-	if len(lines) != len(ways) {
-		t.Fatalf("the table has %d rows, not %d", len(lines), len(ways))
-	}
-	for i, way := range ways {
-		cells := strings.Split(strings.Trim(lines[i], "| "), " | ")
-		if len(cells) != 4 || cells[0] != way.name {
-			t.Errorf("row %d is %q, not that of %q", i, lines[i], way.name)
-			continue
-		}
-		if way.left == nothing && cells[3] != nothing || !strings.HasSuffix(cells[3], way.left) {
-			t.Errorf("%s: the page says %q, not %q", way.name, cells[3], way.left)
-		}
-		used, _ := strconv.Atoi(cells[1])
-		if unguarded, err := strconv.Atoi(cells[2]); err != nil || unguarded > used || way.some && unguarded == 0 {
-			t.Errorf("%s: %q of %q", way.name, cells[2], cells[1])
-		}
-	}
 }
 
 // pair has two stores on one client. The first store believes every answer of Redis.

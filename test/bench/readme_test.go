@@ -141,27 +141,3 @@ func hasCell(printed []printedTable, title, row, column string) bool {
 	}
 	return false
 }
-
-func TestAFigureThatNothingPrintsIsFound(t *testing.T) {
-	page, err := os.ReadFile("../../docs/speed.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	section := string(page)
-	without := slices.DeleteFunc(slices.Clone(measured()), func(p printedTable) bool { return strings.HasPrefix(p.title, "a page:") })
-	for name, c := range map[string]struct {
-		problems []string
-		want     string
-	}{
-		"a new number":      {unprinted(section+"It takes 7 µs.\n", measured()), "lacks: 7"},
-		"a new word":        {unprinted(section+"It is twice as fast.\n", measured()), "lacks: twice"},
-		"a new column":      {unprinted(strings.Replace(section, "| go-paseto |", "| another |", 1), measured()), "no row for another with ratio"},
-		"a new row":         {unprinted(strings.Replace(section, "| 256 B |", "| 300 B |", 1), measured()), "300 B of state"},
-		"a reworded figure": {unprinted(strings.Replace(section, "together take about", "together take around", 1), measured()), "not say once: issuing the cursor"},
-		"a table less":      {unprinted(section, without), "no row tripseal/cursor with ratio"},
-	} {
-		if !strings.Contains(strings.Join(c.problems, "\n"), c.want) {
-			t.Errorf("%s: no %q in %q", name, c.want, c.problems)
-		}
-	}
-}

@@ -1,40 +1,104 @@
+// Package image_test tests the container image of the proxy. It needs root; test/image/run builds
+// the image and runs these tests.
 package image_test
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"debug/elf"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.yaml.in/yaml/v3"
 
+	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
 	"github.com/tripseal/tripseal/gosdk"
 )
 
-func theImage(t *testing.T) *image {
+// user is the number of the image's user and of its group.
+const user = 65532
+
+func must(t *testing.T, err error) {
 	t.Helper()
-	archive := os.Getenv(imageVariable)
-	if archive == "" {
-		t.Skip("there is no image; test/image/run builds it and runs this test")
-	}
-	i, err := readImage(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// image is the only image of an OCI archive.
+type image struct {
+	Architecture, OS string
+	Config           struct {
+		User, WorkingDir      string
+		Entrypoint, Cmd       []string
+		ExposedPorts, Volumes map[string]any
+		Labels                map[string]string
+	}
+	layers  int
+	entries []*tar.Header
+	files   map[string][]byte
+}
+
+func theImage(t *testing.T) *image {
+	t.Helper()
+	name := os.Getenv("TRIPSEAL_IMAGE")
+	if name == "" {
+		t.Skip("there is no image; test/image/run builds it and runs this test")
+	}
+	archive, err := os.Open(name)
+	must(t, err)
+	defer archive.Close()
+	_, blobs := untar(t, archive)
+	type descriptor struct{ Digest string }
+	blob := func(d descriptor) []byte { return blobs["blobs/"+strings.Replace(d.Digest, ":", "/", 1)] }
+	var index struct{ Manifests []descriptor }
+	must(t, json.Unmarshal(blobs["index.json"], &index))
+	if len(index.Manifests) != 1 {
+		t.Fatalf("the archive has %d images", len(index.Manifests))
+	}
+	var manifest struct {
+		Config descriptor
+		Layers []descriptor
+	}
+	must(t, json.Unmarshal(blob(index.Manifests[0]), &manifest))
+	i := &image{layers: len(manifest.Layers)}
+	must(t, json.Unmarshal(blob(manifest.Config), i))
+	layer, err := gzip.NewReader(bytes.NewReader(blob(manifest.Layers[0])))
+	must(t, err)
+	i.entries, i.files = untar(t, layer)
 	return i
+}
+
+func untar(t *testing.T, from io.Reader) (entries []*tar.Header, files map[string][]byte) {
+	t.Helper()
+	files = make(map[string][]byte)
+	for reader := tar.NewReader(from); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, files
+		}
+		must(t, err)
+		entries = append(entries, header)
+		if header.Typeflag == tar.TypeReg {
+			files[header.Name], err = io.ReadAll(reader)
+			must(t, err)
+		}
+	}
 }
 
 func TestTheImageHasOnlyTheStaticBinary(t *testing.T) {
@@ -42,13 +106,12 @@ func TestTheImageHasOnlyTheStaticBinary(t *testing.T) {
 	if i.layers != 1 || len(i.entries) != 1 {
 		t.Fatalf("%d layers with %d entries", i.layers, len(i.entries))
 	}
-	if e := i.entries[0]; e.Name != "tripseal" || e.Typeflag != tar.TypeReg || e.Mode&0o7777 != 0o755 || e.Uid != 0 || e.Gid != 0 {
+	e := i.entries[0]
+	if e.Name != "tripseal" || e.Typeflag != tar.TypeReg || e.Mode&0o7777 != 0o755 || e.Uid != 0 || e.Gid != 0 {
 		t.Errorf("the file is %+v", e)
 	}
 	binary, err := elf.NewFile(bytes.NewReader(i.files["tripseal"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range binary.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
 			t.Errorf("the binary is not static: %v", p.Type)
@@ -76,38 +139,21 @@ func TestTheImageRunsTheBinaryAsAUserWithoutRights(t *testing.T) {
 			t.Errorf("the label %s is missing", name)
 		}
 	}
-	if len(c.Labels) != 5 {
-		t.Errorf("labels: %v", c.Labels)
-	}
 }
 
-// root is the root folder of a container. The user of the container owns nothing in the folder, so
-// nothing can be written there.
+// root is the root folder of a container. Its user owns nothing there, and can write nothing.
 type root string
 
-// unpack returns a root folder with the files of the image and nothing else.
-func (i *image) unpack(t *testing.T) root {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Fatal("the test needs root, to change the root folder")
-	}
-	dir := t.TempDir()
-	for name, text := range i.files {
-		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
-	}
-	return root(dir)
-}
-
-// write puts a file into the root folder. The user of the image can read it.
-func (r root) write(t *testing.T, name string, text []byte) {
+func (r root) write(t *testing.T, name string, text []byte, mode os.FileMode) {
 	t.Helper()
 	name = filepath.Join(string(r), name)
 	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
-	must(t, os.WriteFile(name, text, 0o440))
+	must(t, os.WriteFile(name, text, mode))
 	must(t, os.Chown(name, 0, user))
+	must(t, os.Chmod(name, mode))
 }
 
-// command returns a command that runs the entrypoint, as a container would.
+// command returns a command that runs the entrypoint as a container would.
 func (r root) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("/tripseal", args...)
 	cmd.Dir, cmd.Env = "/", []string{}
@@ -118,172 +164,138 @@ func (r root) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (r root) run(t *testing.T, args ...string) string {
+// sidecar returns the settings and the arguments of the proxy in deploy/kubernetes/proxy-sidecar.yaml.
+func sidecar(t *testing.T) (settings string, args []string) {
 	t.Helper()
-	out, err := r.command(args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("tripseal %q: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-// process is a running proxy.
-type process struct {
-	cmd  *exec.Cmd
-	log  lockedBuffer
-	stop func() error // ends the proxy as Kubernetes does
-}
-
-// lockedBuffer is a buffer that one goroutine may write to while another reads it.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// start starts a proxy, and stops it when the test ends.
-func start(t *testing.T, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{cmd: cmd}
-	cmd.Stdout, cmd.Stderr = &p.log, &p.log
-	must(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	p.stop = sync.OnceValue(func() error {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(time.Minute):
-			cmd.Process.Kill()
-			return fmt.Errorf("it did not end: %w", <-ended)
+	file, err := os.Open("../../deploy/kubernetes/proxy-sidecar.yaml")
+	must(t, err)
+	defer file.Close()
+	for decoder := yaml.NewDecoder(file); ; {
+		var document struct {
+			Data map[string]string
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers []struct{ Args []string }
+					}
+				}
+			}
 		}
-	})
-	t.Cleanup(func() { p.stop() })
-	return p
-}
-
-// This method waits until a GET request to the address gets the status 200.
-func (p *process) answers(t *testing.T, address string) {
-	t.Helper()
-	eventually(t, address+" answers", func() bool {
-		res, err := http.Get(address)
-		if err != nil {
-			return false
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return settings, args
+		} else if err != nil {
+			t.Fatal(err)
 		}
-		res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	}, &p.log)
-}
-
-func eventually(t *testing.T, what string, holds func() bool, log fmt.Stringer) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("this did not happen within a minute: %s\n%s", what, log)
+		settings += document.Data["proxy.yaml"]
+		if containers := document.Spec.Template.Spec.Containers; len(containers) > 0 {
+			args = containers[0].Args
 		}
 	}
 }
 
-// leaky serves the tools of cmd/tripseal/release, and does not protect the state. Its address is the
-// one that the manifests have for the server behind the proxy.
-func leaky(t *testing.T) {
-	t.Helper()
+type asAlice struct{}
+
+func (asAlice) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-User", "alice")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTheImageServesAFlowWithTheSettingsOfTheSidecar runs the image in a root folder with nothing
+// but its file, the settings of the manifest and the keys.
+func TestTheImageServesAFlowWithTheSettingsOfTheSidecar(t *testing.T) {
+	i := theImage(t)
+	if os.Getuid() != 0 {
+		t.Fatal("the test needs root, to change the root folder")
+	}
 	server := release.NewServer()
-	// In this test, the name release-server leads to loopback. By default, the SDK refuses a
-	// request that comes through loopback with this name. In a cluster, the name leads to a
-	// Service.
-	options := &gosdk.HandlerOptions{HTTP: mcp.StreamableHTTPOptions{DisableLocalhostProtection: true}}
-	serve(t, "127.0.0.1:9000", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, options), "", "")
-}
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil) // without protection
+	upstream := httptest.NewServer(handler)
+	defer upstream.Close()
 
-// serve serves HTTP, with TLS if there is a certificate. The tests run in a network of their own,
-// so every port is free.
-func serve(t *testing.T, address string, handler http.Handler, cert, key string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
+	r := root(t.TempDir())
+	must(t, os.Chmod(string(r), 0o755))
+	for parent := filepath.Dir(string(r)); parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		must(t, os.Chmod(parent, 0o755)) // the user of the image must reach its root folder
+	}
+	r.write(t, "tripseal", i.files["tripseal"], 0o755)
+	secret, err := r.command("keys", "new", "--print").Output()
 	must(t, err)
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	t.Cleanup(func() { web.Close() })
-	if cert == "" {
-		go web.Serve(listener)
-	} else {
-		go web.ServeTLS(listener, cert, key)
+	key, err := tripseal.ParseKey(strings.TrimSpace(string(secret)))
+	must(t, err)
+	const dates = "made=2026-01-01T00:00:00Z seals-from=2026-01-01T00:00:00Z opens-until=never"
+	keys := fmt.Sprintf("tripseal-keys 1\nkey %s %s secret=%s\nend\n", key.ID(), dates, key.Reveal())
+	r.write(t, "etc/tripseal/keys/keys", []byte(keys), 0o440)
+	settings, args := sidecar(t)
+	r.write(t, "etc/tripseal/config/proxy.yaml", []byte(settings), 0o444)
+	if out, err := r.command("keys", "rotate", "/etc/tripseal/keys/keys").CombinedOutput(); err == nil {
+		t.Errorf("the image wrote to its own folder: %s", out)
 	}
-}
 
-func init() { prepare = raiseLoopback }
-
-// raiseLoopback brings up the loopback interface, which is down in a new network.
-func raiseLoopback() error {
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
+	// The test takes the place of the gateway, and its requests come from loopback.
+	proxy := r.command(append(args, "--upstream", upstream.URL+"/mcp", "--listen", "127.0.0.1:0",
+		"--admin", "127.0.0.1:0", "--trust", "127.0.0.1/32", "--drain-delay", "0s")...)
+	var log bytes.Buffer // may be read after the proxy has ended
+	proxy.Stderr = &log
+	out, err := proxy.StdoutPipe()
+	must(t, err)
+	must(t, proxy.Start())
+	defer func() {
+		proxy.Process.Signal(syscall.SIGTERM)
+		io.Copy(io.Discard, out)
+		if err := proxy.Wait(); err != nil || t.Failed() {
+			t.Errorf("the proxy ended with %v\n%s", err, &log)
+		}
+	}()
+	var served [2]string // the addresses for operators and for clients
+	lines := bufio.NewReader(out)
+	for i := range served {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		address, _ := strings.CutPrefix(line, "serving ")
+		served[i], _, _ = strings.Cut(strings.TrimSpace(address), " ")
 	}
-	defer syscall.Close(socket)
-	request := struct {
-		name  [syscall.IFNAMSIZ]byte
-		flags uint16
-		_     [22]byte
-	}{flags: syscall.IFF_UP | syscall.IFF_RUNNING}
-	copy(request.name[:], "lo")
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func TestTheImageRunsTheTwoRoundFlowFromAnEmptyFolder(t *testing.T) {
-	r := theImage(t).unpack(t)
-	leaky(t)
-	p := start(t, r.command("proxy", "--upstream", "http://127.0.0.1:9000/mcp", "--listen", "127.0.0.1:8080", "--admin", "127.0.0.1:9090",
-		"--ephemeral", "--audience", "try", "--identity", "anonymous"))
-	p.answers(t, "http://127.0.0.1:9090/readyz")
-	c := &client{address: "http://127.0.0.1:8080/mcp"}
-	if _, err := c.flow(); err != nil {
-		t.Fatalf("%v\n%s", err, &p.log)
-	}
-	if err := p.stop(); err != nil {
-		t.Fatalf("%v\n%s", err, &p.log)
-	}
-}
-
-func TestTheImageChecksSettingsAndKeysWithoutWriting(t *testing.T) {
-	r := theImage(t).unpack(t)
-	leaky(t)
-	if out := r.run(t, "--help"); !strings.Contains(out, "proxy ") {
-		t.Error(out)
-	}
-	if out := r.run(t, "keys", "new", "--print"); !strings.HasPrefix(out, "tripseal_key1_") {
-		t.Error("keys new --print prints no key")
-	}
-	r.write(t, "keys", newKeys(t))
-	for _, args := range [][]string{{"keys", "list", "/keys"}, {"keys", "check", "/keys"}} {
-		if out := r.run(t, args...); !strings.Contains(out, "sealing") {
-			t.Errorf("%q: %s", args, out)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		res, err := http.Get(served[0] + path)
+		must(t, err)
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, res.Status)
 		}
 	}
-	if out, err := r.command("keys", "rotate", "/keys").CombinedOutput(); err == nil {
-		t.Errorf("the file was written: %s", out)
-	}
-	r.write(t, "proxy.yaml", []byte("upstream: http://127.0.0.1:9000/mcp\nlisten: :8080\nkeys: /keys\naudience: a\nidentity: anonymous\n"))
-	if out := r.run(t, "proxy", "check", "/proxy.yaml"); strings.Count(out, "ok ") != 5 {
-		t.Error(out)
-	}
-	entries, err := os.ReadDir(string(r))
+
+	client := mcp.NewClient(&mcp.Implementation{Name: "image", Version: "1.0.0"}, &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: served[1], HTTPClient: &http.Client{Transport: asAlice{}}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}, nil)
 	must(t, err)
-	if len(entries) != 3 {
-		t.Errorf("files were left: %v", entries)
+	defer session.Close()
+	call := &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "web", "version": "1"}}
+	for round, answer := range []map[string]any{{"ok": true}, {"name": "eu"}} {
+		result, err := session.CallTool(t.Context(), call)
+		must(t, err)
+		if !strings.HasPrefix(result.RequestState, "ms1.") || len(result.InputRequests) != 1 {
+			t.Fatalf("round %d: %+v", round, result)
+		}
+		call.RequestState, call.InputResponses = result.RequestState, mcp.InputResponseMap{}
+		for question := range result.InputRequests {
+			call.InputResponses[question] = &mcp.ElicitResult{Action: "accept", Content: answer}
+		}
+	}
+	result, err := session.CallTool(t.Context(), call)
+	must(t, err)
+	text, err := json.Marshal(result.Content)
+	if must(t, err); !strings.Contains(string(text), "deployed web 1 in eu") {
+		t.Errorf("the tool did not act: %s", text)
+	}
+	call.RequestState = call.RequestState[:len(call.RequestState)-1]
+	if _, err := session.CallTool(t.Context(), call); err == nil {
+		t.Error("a token that was cut is accepted")
 	}
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package cursor_test
-
-const raceEnabled = false

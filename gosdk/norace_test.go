@@ -1,5 +1,0 @@
-//go:build !race
-
-package gosdk_test
-
-const raceEnabled = false

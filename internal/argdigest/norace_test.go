@@ -1,5 +1,0 @@
-//go:build !race
-
-package argdigest
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package mcpgo_test
-
-const raceEnabled = false

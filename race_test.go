@@ -1,5 +1,0 @@
-//go:build race
-
-package tripseal
-
-const raceEnabled = true

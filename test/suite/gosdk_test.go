@@ -1,0 +1,137 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk"
+)
+
+// officialSDK is the official SDK with gosdk, which lets every promise be kept.
+var officialSDK = system{start: startOfficial}
+
+const userHeader = "Test-User"
+
+// startOfficial makes a protected server. The client calls the server's HTTP handler without a socket, and a
+// header of the request names the user.
+func startOfficial(_ *testing.T, s Server) Client {
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: s.PageSize})
+	gosdk.Protect(server, s.Boundary, &gosdk.Options{
+		Principal: func(ctx context.Context, req mcp.Request) (string, error) {
+			return s.Principal(ctx, req.GetExtra().Header.Get(userHeader))
+		},
+		AllowAnonymous: s.AllowAnonymous, RejectedText: s.RejectedText, Logger: s.Logger,
+	})
+	return serveOfficial(server, s)
+}
+
+func serveOfficial(server *mcp.Server, s Server) Client {
+	addOfficial(server, s)
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
+		HTTP:      mcp.StreamableHTTPOptions{JSONResponse: true},
+		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
+		Logger:    s.Logger,
+	})
+	return func(user string, request []byte) []byte {
+		var head struct {
+			Method string
+			Params struct{ Name, URI string }
+		}
+		if err := json.Unmarshal(request, &head); err != nil {
+			return []byte(err.Error())
+		}
+		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(request))
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", userHeader: user,
+			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": head.Method, "Mcp-Name": head.Params.Name + head.Params.URI,
+		} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Body.Bytes()
+	}
+}
+
+func addOfficial(server *mcp.Server, s Server) {
+	for name, handle := range s.Tools {
+		tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
+		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
+			answer := &mcp.CallToolResult{RequestState: result.State, InputRequests: officialQuestions(result)}
+			if answer.InputRequests == nil {
+				answer.Content = []mcp.Content{&mcp.TextContent{Text: result.Text}}
+			}
+			return answer, err
+		})
+	}
+	for name, handle := range s.Prompts {
+		prompt := &mcp.Prompt{Name: name}
+		server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, req.Params.Arguments))
+			answer := &mcp.GetPromptResult{RequestState: result.State, InputRequests: officialQuestions(result)}
+			if answer.InputRequests == nil {
+				answer.Messages = []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: result.Text}}}
+			}
+			return answer, err
+		})
+	}
+	read := func(handle Handler) mcp.ResourceHandler {
+		return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			result, err := handle(ctx, officialCall(req.Params.RequestState, req.Params.InputResponses, nil))
+			answer := &mcp.ReadResourceResult{RequestState: result.State, InputRequests: officialQuestions(result)}
+			if answer.InputRequests == nil {
+				answer.Contents = []*mcp.ResourceContents{{URI: req.Params.URI, Text: result.Text}}
+			}
+			return answer, err
+		}
+	}
+	for uri, handle := range s.Resources {
+		server.AddResource(&mcp.Resource{URI: uri, Name: uri}, read(handle))
+	}
+	for template, handle := range s.Templates {
+		server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: template, Name: template}, read(handle))
+	}
+}
+
+func officialCall(state string, answers mcp.InputResponseMap, arguments any) Call {
+	call := Call{State: state, Arguments: arguments, Answers: make(map[string]string)}
+	for key, answer := range answers {
+		text, err := json.Marshal(answer)
+		if err != nil {
+			text = fmt.Append(nil, err)
+		}
+		call.Answers[key] = string(text)
+	}
+	return call
+}
+
+func officialQuestions(result Result) mcp.InputRequestMap {
+	if result.Questions == nil {
+		return nil
+	}
+	questions := make(mcp.InputRequestMap)
+	for key, kind := range result.Questions {
+		switch kind {
+		case tripseal.KindForm:
+			questions[key] = &mcp.ElicitParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}}
+		case tripseal.KindURL:
+			questions[key] = &mcp.ElicitParams{Mode: "url", Message: "?", URL: "https://example.com/", ElicitationID: "1"}
+		case tripseal.KindSampling:
+			questions[key] = &mcp.CreateMessageParams{MaxTokens: 1}
+		case tripseal.KindRoots:
+			questions[key] = &mcp.ListRootsParams{}
+		}
+	}
+	return questions
+}
