@@ -86,7 +86,7 @@ func (s *service) mayDelete(c *call, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.confirm("confirm", "Delete " + name + "?"); err != nil || !info.IsDir() {
+	if err := c.confirm("confirm", "Delete "+name+"?"); err != nil || !info.IsDir() {
 		return err
 	}
 	entries, err := fs.ReadDir(s.files.FS(), name)
@@ -97,14 +97,14 @@ func (s *service) mayDelete(c *call, name string) error {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	return c.confirm("below", "Delete also " + strings.Join(names, ", ") + "?")
+	return c.confirm("below", "Delete also "+strings.Join(names, ", ")+"?")
 }
 
 func (s *service) archive(c *call, name string) (string, error) {
 	if _, err := s.files.Stat(name); err != nil {
 		return "", err
 	}
-	if err := c.confirm("confirm", "Archive " + name + "?"); err != nil {
+	if err := c.confirm("confirm", "Archive "+name+"?"); err != nil {
 		return "", err
 	}
 	return "Archived.", s.files.Rename(name, name+".archived")
