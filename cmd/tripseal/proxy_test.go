@@ -182,7 +182,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		gateway.ServeHTTP(w, r)
 	}))
 	defer front.Close()
-	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice-token", OtherBearer: "bob-token", Require: []string{"other-user"}})
+	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice-token", OtherBearer: "bob-token", Only: []string{"other-user", "cursor-other-user"}})
 	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", text)
 	}
@@ -258,6 +258,7 @@ func (w watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // After a signal, the proxy waits until open requests end. A request that does not end within the
 // time of --drain gets an error that the client can read.
 func TestASignalEndsOpenRequestsWithAnAnswer(t *testing.T) {
+	t.Parallel()
 	arrived := make(chan bool)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

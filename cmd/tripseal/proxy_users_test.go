@@ -125,7 +125,7 @@ func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
 
 func TestTheProbeCanBeAUserOfAHeader(t *testing.T) {
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32", "--single-use")
-	report, text := probeAt(t, p.address, probe.Options{UserHeader: "X-User", Bearer: "alice", OtherBearer: "bob", SingleUse: true, Require: []string{"other-user", "used-again"}})
+	report, text := probeAt(t, p.address, probe.Options{UserHeader: "X-User", Bearer: "alice", OtherBearer: "bob", SingleUse: true, Only: []string{"other-user", "used-again"}})
 	if report.Exit != probe.ExitNothing {
 		t.Error(text)
 	}
