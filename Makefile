@@ -1,4 +1,4 @@
-.PHONY: proof proxy fleet image check test bench fuzz mutate rules proxydiff peers vectors release release-check
+.PHONY: proof proxy model fleet image check test bench fuzz mutate rules proxydiff peers vectors release release-check
 
 check: ## everything that CI checks
 	.ci/run
@@ -20,6 +20,9 @@ rules: ## take every rule out of the proxy in turn, and see its tests fail
 
 proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
 	test/proxy/run
+
+model: ## a million steps of a fleet whose keys rotate
+	TRIPSEAL_MODEL_STEPS=1000000 go test -count 1 -v -run "^TestModelOfRotation$$" ./keys
 
 fleet: ## three proxies behind a balancer: rotations, replicas that end, and one Redis
 	TRIPSEAL_FLOWS=500 go test -count 1 -timeout 10m -v -run "^(TestNoFlowFailsWhileKeysRotateAndReplicasEnd|TestOneTokenWorksOnceInAFleet)$$" ./cmd/tripseal

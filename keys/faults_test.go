@@ -263,6 +263,9 @@ func TestUnreadableFileKeepsTheLastGoodOne(t *testing.T) {
 	}
 }
 
+// reloads is how often TestReloadsUnderLoad replaces the file.
+const reloads = 300
+
 // TestReloadsUnderLoad replaces the file again and again, sometimes with a broken file in between,
 // while the service seals and opens tokens. After each replacement another key seals.
 func TestReloadsUnderLoad(t *testing.T) {
