@@ -36,7 +36,7 @@ func TestDemo(t *testing.T) {
 		}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			t.Parallel() // it waits until a token expires
+			t.Parallel() // the two wait until a token expires
 			var out, errs bytes.Buffer
 			if code := run(c.args, strings.NewReader(""), &out, &errs); code != 0 || errs.Len() > 0 {
 				t.Fatalf("exit %d: %s\n%s", code, &errs, &out)
@@ -130,7 +130,6 @@ func TestADemoThatCannotRunFails(t *testing.T) {
 // TestHarmToTheProtectedServerIsShown makes the protected server act on every attack. The demo must
 // show the harm.
 func TestHarmToTheProtectedServerIsShown(t *testing.T) {
-	t.Parallel() // it waits until a token expires
 	const honest = 3 + 2 + 2
 	var calls atomic.Int64
 	var out bytes.Buffer

@@ -19,6 +19,7 @@ import (
 // docs/operations.md says which --user to give to tripseal inspect for each of these ways. With this
 // --user, the command must accept the token. With another user, it must reject the token.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,7 @@ func hijack(text string) http.HandlerFunc {
 }
 
 func TestFaultsOfTheServerLeakNothingAndAreLogged(t *testing.T) {
+	t.Parallel()
 	asking := `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"` + secretState + `","inputRequests":{}}}`
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
@@ -289,6 +290,7 @@ func startLogging(t *testing.T, log *os.File) *rawClient {
 }
 
 func TestTheAccessLogHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32", "--access-log", "--log-format", "json")
 	client := &rawClient{address: p.address + "?key=" + secretState, header: http.Header{"X-User": {"alice"}, "Authorization": {"Bearer " + secretState}}}
 	if err := client.flow(); err != nil {
@@ -314,6 +316,7 @@ func TestTheAccessLogHasNoSecrets(t *testing.T) {
 }
 
 func TestTheServerMayNeedTLSAndACertificate(t *testing.T) {
+	t.Parallel()
 	authority := certstest.NewAuthority(t)
 	cert, key, ca := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
 	backend := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key, "--client-ca", ca)
@@ -340,6 +343,7 @@ func TestTheServerMayNeedTLSAndACertificate(t *testing.T) {
 // the client's token was for one call. The headers of this test would make Go's HTTP transport send
 // the call again.
 func TestACallReachesTheServerAtMostOnce(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		var acted atomic.Int64
 		var waiting sync.WaitGroup
@@ -390,6 +394,7 @@ func TestTheProxyOutlivesTheReaderOfItsLog(t *testing.T) {
 }
 
 func TestWhatIsNotAnMCPServerIsNotReady(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"a page":       func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
 		"another path": http.NotFound,
@@ -409,6 +414,7 @@ func TestWhatIsNotAnMCPServerIsNotReady(t *testing.T) {
 // Without HTTP/2, a connection has only one request at a time, so the limits on connections and
 // bytes hold.
 func TestClientsDoNotGetHTTP2(t *testing.T) {
+	t.Parallel()
 	authority := certstest.NewAuthority(t)
 	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key)

@@ -122,6 +122,7 @@ func probeAt(t *testing.T, address string, options probe.Options) (*probe.Report
 }
 
 func TestNothingGetsThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	upstream := leaky(t)
 	if report, text := probeAt(t, upstream, probe.Options{Only: []string{"stripped", "changed-character"}}); report.Exit == probe.ExitNothing {
 		t.Fatalf("the server is not leaky:\n%s", text)
@@ -148,6 +149,7 @@ func TestNothingGetsThroughTheProxy(t *testing.T) {
 }
 
 func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs Unix sockets")
 	}
@@ -201,6 +203,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 }
 
 func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keyFile := filepath.Join(dir, "keys")
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
