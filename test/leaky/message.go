@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +46,7 @@ func (s *Server) handle(data []byte, user string, header http.Header) *reply {
 		return refusal(nil, 400, codeParse, "Parse error")
 	}
 	id, method, params := message.get("id"), message.get("method"), message.get("params")
-	if message.get("jsonrpc").text != "2.0" || !method.isString() || !strings.ContainsRune("\x00s0", rune(id.kind)) {
+	if message.get("jsonrpc").text != "2.0" || !method.isString() || !slices.Contains([]byte{0, 's', '0'}, id.kind) {
 		return refusal(nil, 400, codeRequest, "Invalid request")
 	}
 	if id.kind == 0 {
