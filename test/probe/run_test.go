@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ const serveVariable = "TRIPSEAL_TEST_HOLES"
 
 func TestMain(m *testing.M) {
 	holes, serve := os.LookupEnv(serveVariable)
+	debug.SetGCPercent(400) // most of the time goes into large messages that are soon forgotten
 	if !serve {
 		os.Exit(m.Run())
 	}
