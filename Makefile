@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz mutate rules mutants proxy image proxydiff peers vectors release dist release-tools
+.PHONY: check test bench fuzz mutate model fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -23,6 +23,13 @@ mutants: ## take every check out of the core in turn, and see its tests fail
 
 proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
 	test/proxy/run
+
+model: ## a million steps of a fleet whose keys rotate
+	TRIPSEAL_MODEL_STEPS=1000000 go test -count 1 -v -run "^TestModelOfRotation$$" ./keys
+
+fleet: ## three proxies behind a balancer: rotations, replicas that end, and one Redis
+	TRIPSEAL_FLOWS=500 go test -count 1 -timeout 10m -v \
+		-run "^(TestNoFlowFailsWhileKeysRotateAndReplicasEnd|TestOneTokenWorksOnceInAFleet)$$" ./cmd/tripseal
 
 image: ## the container image, into .cache/image
 	deploy/image

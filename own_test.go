@@ -10,6 +10,7 @@ import (
 // recommend.
 
 func TestTheStoreOfTheExamplePassesTheSuite(t *testing.T) {
+	t.Parallel() // the suite waits for tokens to expire
 	sealtest.TestReplayStore(t, folderStore{t.TempDir()})
 }
 

@@ -87,7 +87,12 @@ func overCodec(t *testing.T, change func(*failingCodec)) (service, tripseal.Requ
 }
 
 func withStore(t *testing.T, store storeFunc) (service, tripseal.Request, string) {
-	s := newService(t, tripseal.Config{Replay: store, ReplayTimeout: 300 * time.Millisecond})
+	s := newService(t, tripseal.Config{Replay: store, ReplayTimeout: time.Minute})
+	return s, deploy(), s.first(t, deploy(), step)
+}
+
+func withHangingStore(t *testing.T, store storeFunc) (service, tripseal.Request, string) {
+	s := newService(t, tripseal.Config{Replay: store, ReplayTimeout: 10 * time.Millisecond})
 	return s, deploy(), s.first(t, deploy(), step)
 }
 
@@ -234,12 +239,12 @@ var causes = []cause{
 		return withStore(t, func(context.Context, tripseal.Use) (bool, error) { panic("hush") })
 	}},
 	{"a store that hangs until the context ends", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
-		return withStore(t, func(ctx context.Context, _ tripseal.Use) (bool, error) { <-ctx.Done(); return true, ctx.Err() })
+		return withHangingStore(t, func(ctx context.Context, _ tripseal.Use) (bool, error) { <-ctx.Done(); return true, ctx.Err() })
 	}},
 	{"a store that hangs past the context", tripseal.ReasonStoreFailed, func(t *testing.T) (service, tripseal.Request, string) {
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
-		return withStore(t, func(context.Context, tripseal.Use) (bool, error) { <-release; return true, nil })
+		return withHangingStore(t, func(context.Context, tripseal.Use) (bool, error) { <-release; return true, nil })
 	}},
 	{"a format that cannot carry what policy demands", tripseal.ReasonClaimMissing, func(t *testing.T) (service, tripseal.Request, string) {
 		s := newService(t, tripseal.Config{

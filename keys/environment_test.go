@@ -259,19 +259,6 @@ func TestASecretGivenAsTheNameOfAVariableIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestEncodingsHaveNames(t *testing.T) {
-	for encoding := keys.Tripseal; encoding <= keys.Base64URL; encoding++ {
-		if again, err := keys.ParseEncoding(encoding.String()); err != nil || again != encoding {
-			t.Errorf("%v: %v, %v", encoding, again, err)
-		}
-	}
-	for _, name := range []string{"", "HEX", "base32", "Encoding(0)", keys.Encoding(0).String(), keys.Encoding(9).String()} {
-		if encoding, err := keys.ParseEncoding(name); err == nil || encoding != 0 {
-			t.Errorf("%q is %v", name, encoding)
-		}
-	}
-}
-
 func FuzzFromText(f *testing.F) {
 	for encoding, texts := range written(secret("a")) {
 		for _, text := range texts {

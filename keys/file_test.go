@@ -311,65 +311,6 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestFolderThatOthersCanWriteIsWarnedAbout checks that the log warns about a folder in which
-// other users can replace the file.
-func TestFolderThatOthersCanWriteIsWarnedAbout(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "keys")
-	write(t, path, text(t, one(tripseal.GenerateKey())))
-	must(t, os.Chmod(dir, 0o700))
-	f, l := open(t, path, keys.Options{})
-	for mode, warned := range map[os.FileMode]bool{0o777: true, 0o770: true, 0o755: false, 0o777 | os.ModeSticky: false} {
-		must(t, os.Chmod(dir, mode))
-		l.take()
-		for range 2 {
-			must(t, f.Reload())
-		}
-		if said, _ := l.take(); strings.Count(said, "level=WARN") != map[bool]int{true: 1}[warned] || warned && !strings.Contains(said, "others can replace the file") {
-			t.Errorf("mode %v: %s", mode, said)
-		}
-		must(t, os.Chmod(dir, 0o700))
-		must(t, f.Reload())
-	}
-}
-
-func TestFileOfAnotherUserIsWarnedAbout(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
-	}
-	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(tripseal.GenerateKey())))
-	must(t, os.Chown(path, 65534, -1))
-	_, l := open(t, path, keys.Options{})
-	if said, _ := l.take(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "another user (uid 65534) owns the file") {
-		t.Errorf("said %s", said)
-	}
-}
-
-// TestMountedSecretLoadsAndReloadsWithoutAWarning mounts a secret as Kubernetes does: in a sticky
-// folder that everybody can write to, where a link is swapped.
-func TestMountedSecretLoadsAndReloadsWithoutAWarning(t *testing.T) {
-	dir := t.TempDir()
-	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
-	mount := func(name string, text []byte) {
-		t.Helper()
-		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
-		write(t, filepath.Join(dir, name, "keys"), text)
-		must(t, os.Chmod(filepath.Join(dir, name, "keys"), 0o400))
-		must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
-		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
-	}
-	mount("..1", text(t, one(a)))
-	must(t, os.Symlink(filepath.Join("..data", "keys"), filepath.Join(dir, "keys")))
-	must(t, os.Chmod(dir, 0o777|os.ModeSticky))
-	f, l := open(t, filepath.Join(dir, "keys"), keys.Options{})
-	mount("..2", text(t, dated{a, 0, 3 * time.Hour}, dated{b, time.Hour, never}))
-	must(t, f.Reload())
-	if said, _ := l.take(); strings.Contains(said, "WARN") || !opens(f, b) {
-		t.Errorf("said %s", said)
-	}
-}
-
 func TestNothingSecretIsSaid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	key := tripseal.GenerateKey()
@@ -401,30 +342,6 @@ func TestNothingSecretIsSaid(t *testing.T) {
 	}
 }
 
-func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	a := tripseal.GenerateKey()
-	write(t, path, text(t, one(a)))
-	f, err := keys.OpenFile(path, &keys.Options{
-		Logger:   slog.New(panicking{}),
-		Observer: func(keys.Event) { panic("observer") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	b := tripseal.GenerateKey()
-	write(t, path, text(t, dated{a, -time.Hour, never}, one(b)))
-	if err := f.Reload(); err != nil || seals(f) != b.ID() {
-		t.Error(err)
-	}
-}
-
-type panicking struct{ slog.Handler }
-
-func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
-func (panicking) Handle(context.Context, slog.Record) error { panic("log") }
-
 func TestCloseStopsFollowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a := tripseal.GenerateKey()
@@ -440,19 +357,6 @@ func TestCloseStopsFollowing(t *testing.T) {
 			t.Errorf("after Close: %s", said)
 		}
 	})
-}
-
-func TestOptionsThatAreRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(tripseal.GenerateKey())))
-	for _, o := range []keys.Options{
-		{LongestTTL: -1}, {LongestTTL: 1000000 * time.Hour}, {Skew: -1}, {Skew: 2 * time.Hour}, {Every: 1}, {Every: -1}, {Unwrap: []keys.Unwrapper{nil}},
-	} {
-		if f, err := keys.OpenFile(path, &o); err == nil {
-			f.Close()
-			t.Errorf("%+v is accepted", o)
-		}
-	}
 }
 
 // TestRevokedKeyDoesNotComeBack checks that the source refuses an old copy of the file, in which
@@ -503,27 +407,5 @@ func TestRecoveryIsTold(t *testing.T) {
 	}
 	if said, events := l.take(); !strings.Contains(said, "good again") || len(events) != 1 || events[0].Err != nil || len(events[0].Opens) != 1 {
 		t.Errorf("said %s, events %+v", said, events)
-	}
-}
-
-// TestTheDefaultLoggerIsTheOneOfToday checks that a source without a logger calls slog.Default for
-// each record. The source must not keep the logger that was the default when it opened the file.
-func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(tripseal.GenerateKey())))
-	f, err := keys.OpenFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before) })
-	var log strings.Builder
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	write(t, path, []byte("broken"))
-	f.Reload()
-	f.Close()
-	if !strings.Contains(log.String(), "cannot be used") {
-		t.Errorf("the log says %q", log.String())
 	}
 }

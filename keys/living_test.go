@@ -1,9 +1,6 @@
 package keys_test
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -191,71 +188,6 @@ func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
 	}
 }
 
-// TestTokensOfALateReplicaOpenThere checks that a replica opens a token that it sealed just before
-// a late rotation arrived.
-func TestTokensOfALateReplicaOpenThere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
-	ctx, request := context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy"}
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(48 * time.Hour)
-		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
-		rotation := text(t, dated{a, -24 * time.Hour, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never})
-		f, _ := open(t, path, keys.Options{})
-		defer f.Close()
-		boundary, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: time.Hour, MaxFlow: tripseal.NoLimit, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Hour)
-		round, _ := boundary.Open(ctx, request, "")
-		token, err := boundary.Seal(ctx, &round, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, rotation)
-		if err := f.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour - time.Second)
-		if _, err := boundary.Open(ctx, request, token); err != nil {
-			t.Errorf("an honest token: %v", err)
-		}
-	})
-}
-
-func TestLateRotationIsWarnedAbout(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
-	synctest.Test(t, func(t *testing.T) {
-		f, l, _ := lateReplica(t, path, a, b, keys.Options{})
-		defer f.Close()
-		said, events := l.take()
-		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "arrived after") || !strings.Contains(said, b.ID().String()) {
-			t.Errorf("said %s", said)
-		}
-		if len(events) != 1 || !slices.Equal(events[0].Late, []tripseal.KeyID{b.ID()}) || !slices.Equal(events[0].Opens, []tripseal.KeyID{b.ID(), a.ID()}) {
-			t.Errorf("events %+v", events)
-		}
-	})
-	// Neither the first file nor a rotation that arrives in time causes a warning.
-	synctest.Test(t, func(t *testing.T) {
-		write(t, path, text(t, dated{a, 0, never}))
-		f, l := open(t, path, keys.Options{})
-		defer f.Close()
-		write(t, path, text(t, dated{a, 0, 3 * time.Hour}, dated{b, time.Hour, never}))
-		if err := f.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Hour)
-		f.Reload()
-		said, events := l.take()
-		if strings.Contains(said, "WARN") || len(events) != 3 || len(events[0].Late)+len(events[1].Late)+len(events[2].Late) > 0 {
-			t.Errorf("said %s", said)
-		}
-	})
-}
-
 // TestRotationFromAClockThatIsBehind makes a rotation on a host whose clock is two hours behind.
 // When a replica gets the new file, the date in it is already past.
 func TestRotationFromAClockThatIsBehind(t *testing.T) {
@@ -402,84 +334,4 @@ func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
 			t.Errorf("keys %v, %v", f.Ring().IDs(), err)
 		}
 	})
-}
-
-// TestServiceIsToldHowToRepairTheFile checks that the error names the command that repairs a file
-// whose old key expires too early.
-func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
-	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
-	f, l := open(t, path, keys.Options{})
-	_, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)})
-	if want := "run: tripseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
-	// Change the file as the command tripseal keys extend does. After a reload, tripseal.New must
-	// accept the TTL of two hours.
-	d, err := keyfile.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
-	d.Raise(long)
-	d.Extend(time.Now(), long)
-	write(t, path, d.Bytes())
-	if err := f.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tripseal.New(tripseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		t.Errorf("after the repair: %v", err)
-	}
-	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
-	_, err = keys.OpenFile(path, &keys.Options{Skew: 5 * time.Minute})
-	if want := "run: tripseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
-	// Now the service runs, and the old key in the file expires too early again. The log must name
-	// the command tripseal keys extend.
-	l.take()
-	write(t, path, text(t, dated{a, -time.Hour, 30 * time.Minute}, dated{b, 0, never}))
-	var short *keyfile.TooShort
-	if err := f.Reload(); !errors.As(err, &short) {
-		t.Error(err)
-	}
-	if said, _ := l.take(); !strings.Contains(said, "run: tripseal keys extend "+path+" --ttl 2h") {
-		t.Errorf("said %s", said)
-	}
-}
-
-// TestFewIDsAreLogged checks that a line of the log stays short, although the file has many keys.
-func TestFewIDsAreLogged(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	var many []dated
-	for i := range 200 {
-		many = append(many, dated{tripseal.GenerateKey(), -time.Duration(i) * time.Minute, never})
-	}
-	all := text(t, many...)
-	write(t, path, all)
-	f, l := open(t, path, keys.Options{})
-	said, events := l.take()
-	if len(said) > 500 || !strings.Contains(said, many[0].ID().String()) || !strings.Contains(said, "200") || len(events[0].Opens) != 200 {
-		t.Errorf("%d bytes: %s", len(said), said)
-	}
-	// Two more texts must be short: the error about missing keys, and the log record about revoked keys.
-	write(t, path, text(t, many[0]))
-	if err := f.Reload(); err == nil || len(err.Error()) > 500 {
-		t.Errorf("error %v", err)
-	}
-	if said, _ := l.take(); len(said) > 700 {
-		t.Errorf("%d bytes: %s", len(said), said)
-	}
-	var ids []tripseal.KeyID
-	for _, k := range many[1:] {
-		ids = append(ids, k.ID())
-	}
-	write(t, path, revoked(t, all, ids...))
-	if err := f.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	if said, events := l.take(); len(said) > 1000 || len(events[len(events)-1].Removed) != 199 {
-		t.Errorf("%d bytes: %s", len(said), said)
-	}
 }

@@ -27,6 +27,7 @@ import (
 // model shifts the dates in the file that a replica gets.
 
 const (
+	defaultSteps  = 100_000                // make model takes a million
 	modelSteps    = "TRIPSEAL_MODEL_STEPS" // the variable that replaces the default number of steps
 	modelSeed     = "TRIPSEAL_MODEL_SEED"
 	modelLifetime = time.Hour
@@ -37,10 +38,7 @@ func TestModelOfRotation(t *testing.T) {
 	if strings.Contains(os.Getenv("GODEBUG"), "fips140=only") {
 		t.Skip("random numbers of FIPS 140 need a clock that runs")
 	}
-	steps := number(t, modelSteps, defaultModelSteps)
-	if testing.Short() {
-		steps = min(steps, 50_000)
-	}
+	steps := number(t, modelSteps, defaultSteps)
 	seed := number(t, modelSeed, 1)
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(400 * 24 * time.Hour) // dates before 2000 are refused

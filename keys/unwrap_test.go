@@ -34,25 +34,6 @@ func (v *vault) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return flip(wrapped), ctx.Err()
 }
 
-// hoarder returns the same slice each time. If a caller changed the slice, the next call would
-// return wrong bytes.
-type hoarder struct{ secret []byte }
-
-func (*hoarder) Scheme() string { return "vault" }
-
-func (h *hoarder) Unwrap(context.Context, []byte) ([]byte, error) { return h.secret, nil }
-
-func TestBytesOfAnUnwrapperStayItsOwn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	a := tripseal.GenerateKey()
-	write(t, path, wrapped(t, a.ID(), a.Reveal()))
-	h := &hoarder{[]byte(a.Reveal())}
-	for range 2 {
-		f, _ := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{h}})
-		f.Close()
-	}
-}
-
 func flip(b []byte) []byte {
 	b = bytes.Clone(b)
 	for i := range b {
@@ -234,28 +215,6 @@ func TestKeysThatAreOverNeedNotBeUnwrapped(t *testing.T) {
 		t.Error("another key seals")
 	}
 }
-
-func TestUnwrappersThatAreRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(tripseal.GenerateKey())))
-	for want, unwrappers := range map[string][]keys.Unwrapper{
-		"two of Options.Unwrap": {new(vault), new(vault)},
-		"is nil":                {nil},
-		"cannot be used":        {(*namedVault)(nil)},
-		"the scheme":            {&namedVault{name: "Big"}},
-	} {
-		if _, err := keys.OpenFile(path, &keys.Options{Unwrap: unwrappers}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-type namedVault struct {
-	vault
-	name string
-}
-
-func (v *namedVault) Scheme() string { return v.name }
 
 func TestUnwrapperThatFails(t *testing.T) {
 	a, b, good := tripseal.GenerateKey(), tripseal.GenerateKey(), tripseal.GenerateKey()

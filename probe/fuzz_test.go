@@ -2,8 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"os"
-	"strings"
 	"testing"
 )
 
@@ -40,18 +38,4 @@ func FuzzServer(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestThePageListsEveryAttack(t *testing.T) {
-	page, err := os.ReadFile("../docs/probe.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table strings.Builder
-	for _, a := range Attacks() {
-		table.WriteString("| `" + a.ID + "` | " + a.Title + " |\n")
-	}
-	if !strings.Contains(string(page), "|---|---|\n"+table.String()+"\n") {
-		t.Errorf("docs/probe.md has another table than\n%s", table.String())
-	}
 }

@@ -61,8 +61,8 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	return p, nil
 }
 
-// patience is how long each step of ending a command may take.
-const patience = 2 * time.Second
+// patience is how long each step of ending a command may take; shorter in tests.
+var patience = 2 * time.Second
 
 // waitFor waits until the channel is closed. It gives up after a time limit (see patience),
 // and returns false.

@@ -175,14 +175,6 @@ func TestNonsenseIsRefused(t *testing.T) {
 	spend(t, store, last, true)
 }
 
-func TestACapacityThatMakesNoSenseIsRefused(t *testing.T) {
-	for _, capacity := range []int{-1, math.MinInt, math.MaxInt, 100_000_001} {
-		if _, err := replay.NewSingleProcess(replay.Config{Capacity: capacity}); err == nil {
-			t.Errorf("a capacity of %d is accepted", capacity)
-		}
-	}
-}
-
 // TestTheBoundIsExactUnderRaces fills a store exactly to its capacity, from many
 // goroutines.
 func TestTheBoundIsExactUnderRaces(t *testing.T) {

@@ -20,5 +20,6 @@ func newStore(t testing.TB, config replay.Config) *replay.SingleProcess {
 }
 
 func TestSingleProcessPassesTheSuite(t *testing.T) {
+	t.Parallel() // the suite waits for tokens to expire
 	sealtest.TestReplayStore(t, newStore(t, replay.Config{}))
 }

@@ -213,22 +213,3 @@ func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	}
 	c.mustSpend(t, u, true)
 }
-
-type panickingContext struct{ context.Context }
-
-func (panickingContext) Err() error { panic("a context's") }
-
-func TestAPanicLeavesTheStoreUnlocked(t *testing.T) {
-	c, s := newShard(1000)
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("no panic: the test shows nothing")
-			}
-		}()
-		c.spend(panickingContext{context.Background()}, c.moment, c.useAt(1))
-	}()
-	if !s.mu.TryLock() {
-		t.Error("the store is locked")
-	}
-}

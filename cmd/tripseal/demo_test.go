@@ -6,22 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/spf13/cobra"
-
-	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/cmd/tripseal/release"
-	"github.com/tripseal/tripseal/gosdk"
 )
 
 func TestDemo(t *testing.T) {
@@ -48,6 +36,7 @@ func TestDemo(t *testing.T) {
 		}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			t.Parallel() // the two wait until a token expires
 			var out, errs bytes.Buffer
 			if code := run(c.args, strings.NewReader(""), &out, &errs); code != 0 || errs.Len() > 0 {
 				t.Fatalf("exit %d: %s\n%s", code, &errs, &out)
@@ -56,15 +45,6 @@ func TestDemo(t *testing.T) {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("no %q in\n%s", want, &out)
 				}
-			}
-			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-			for _, line := range lines {
-				if utf8.RuneCountInString(line) > 80 {
-					t.Errorf("a line of %d columns: %s", utf8.RuneCountInString(line), line)
-				}
-			}
-			if len(lines) > 24 {
-				t.Errorf("%d lines do not fit one screen", len(lines))
 			}
 			if strings.Contains(out.String(), "\x1b") {
 				t.Error("colour, although this is not a terminal")
@@ -105,36 +85,32 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 		"nothing done":     answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"nothing was done"}]}`),
 		"a question":       answer(200, `"result":{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}},"requestState":"x"}`),
 	} {
-		for _, c := range []struct{ breakProtected, unprotectedOnly bool }{{true, false}, {false, true}, {false, false}} { // if breakProtected is false, the unprotected server breaks
-			if !c.breakProtected && !c.unprotectedOnly && name != "an outage" && name != "nothing done" {
-				continue // skipped, because each of these cases waits until a token expires
-			}
-			const honest = 3 + 2 + 2 // calls before the first attack
-			var calls atomic.Int64
-			var out bytes.Buffer
-			d := demo{unprotected: c.unprotectedOnly, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if protected == c.breakProtected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
-						broken(w, r)
-						return
-					}
-					next.ServeHTTP(w, r)
-				})
-			}}
-			err := d.run(t.Context())
-			var exit *exitError
-			if !errors.As(err, &exit) || exit.code != exitFailed || !strings.HasPrefix(err.Error(), "8 of 8 attacks could not be tried; one character changed: ") {
-				t.Errorf("%s, %+v: %v", name, c, err)
-			}
-			if got := strings.Count(out.String(), "could not be tried"); got != 8 || strings.Count(out.String(), "\n?? ") != 8 || strings.Contains(out.String(), "all 8") {
-				t.Errorf("%s, %+v: %d attacks that could not be tried in\n%s", name, c, got, &out)
-			}
+		const honest = 3 + 2 + 2 // calls before the first attack
+		var calls atomic.Int64
+		var out bytes.Buffer
+		d := demo{out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if protected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+					broken(w, r)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}}
+		err := d.run(t.Context())
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != exitFailed ||
+			!strings.HasPrefix(err.Error(), "8 of 8 attacks could not be tried; one character changed: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Count(out.String(), "\n?? ") != 8 || strings.Contains(out.String(), "all 8") {
+			t.Errorf("%s: attacks that could not be tried in\n%s", name, &out)
 		}
 	}
 }
 
 func TestADemoThatCannotRunFails(t *testing.T) {
-	for calls := range int64(2 * 7) { // 7 honest calls on the protected side, 7 on the unprotected side
+	for _, calls := range []int64{0, 3, 6, 13} { // of 7 honest calls on the protected side, and 7 on the other
 		var n atomic.Int64
 		d := demo{out: painter{io.Discard, false}, wrap: func(_ bool, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,123 +123,6 @@ func TestADemoThatCannotRunFails(t *testing.T) {
 		var exit *exitError
 		if err := d.run(t.Context()); !errors.As(err, &exit) || exit.code != exitFailed {
 			t.Errorf("broken after %d calls: %v", calls, err)
-		}
-	}
-}
-
-func TestUsage(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{nil, 2, "Usage:\n  tripseal [command]"},
-		{[]string{"--help"}, 0, "demo"},
-		{[]string{"dmeo"}, 2, `there is no command "dmeo"; was demo meant?`},
-		{[]string{"demo", "--help"}, 0, "--unprotected"},
-		{[]string{"demo", "--unpretected"}, 2, "unpretected"},
-		{[]string{"demo", "now"}, 2, `"now" is one argument too many`},
-	} {
-		var out bytes.Buffer
-		if code := run(c.args, strings.NewReader(""), &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
-			t.Errorf("%q: exit %d, %s", c.args, code, &out)
-		}
-	}
-}
-
-// TestHelpFitsATerminal checks the help of every command, including the commands that cobra adds.
-func TestHelpFitsATerminal(t *testing.T) {
-	var paths [][]string
-	var walk func(cmd *cobra.Command, path []string)
-	walk = func(cmd *cobra.Command, path []string) {
-		paths = append(paths, path)
-		for _, sub := range cmd.Commands() {
-			walk(sub, append(slices.Clone(path), sub.Name()))
-		}
-	}
-	root := newRoot()
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	walk(root, nil)
-	if len(paths) < 18 {
-		t.Fatalf("%d commands found: %q", len(paths), paths)
-	}
-	for _, path := range paths {
-		for _, args := range [][]string{append(slices.Clone(path), "--help"), append([]string{"help"}, path...)} {
-			var out bytes.Buffer
-			if code := run(args, strings.NewReader(""), &out, &out); code != 0 || out.Len() == 0 {
-				t.Fatalf("%q: exit %d, %s", args, code, &out)
-			}
-			for line := range strings.Lines(out.String()) {
-				line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", strings.Repeat(" ", 8))
-				if n := utf8.RuneCountInString(line); n > 80 && !slices.Contains(path, "completion") { // their text is cobra's
-					t.Errorf("%q: a line of %d columns: %s", args, n, line)
-				}
-				if strings.TrimRight(line, " ") != line {
-					t.Errorf("%q: white space at the end of %q", args, line)
-				}
-			}
-		}
-	}
-}
-
-// TestEveryHarmIsAnother checks that the harm of each attack has a text of its own, and that no such
-// text reads like the result of an honest call.
-func TestEveryHarmIsAnother(t *testing.T) {
-	var out bytes.Buffer
-	if code := run([]string{"demo", "--unprotected"}, strings.NewReader(""), &out, &out); code != 0 {
-		t.Fatalf("exit %d: %s", code, &out)
-	}
-	seen := make(map[string]bool)
-	for line := range strings.Lines(out.String()) {
-		if harm, ok := strings.CutPrefix(line, "!! "); ok {
-			harm = strings.TrimSpace(harm[23:])
-			if harm == "" || seen[harm] || strings.Contains(harm, deployed) {
-				t.Errorf("this shows no harm: %s", line)
-			}
-			seen[harm] = true
-		}
-	}
-	if len(seen) != 8 {
-		t.Errorf("%d attacks in\n%s", len(seen), &out)
-	}
-}
-
-// TestAServerThatRejectsShowsNoHarm protects the server that should be unprotected. The demo must
-// then show no harm.
-func TestAServerThatRejectsShowsNoHarm(t *testing.T) {
-	for _, alone := range []bool{true, false} {
-		ring := tripseal.Ephemeral()
-		n := 0
-		var out bytes.Buffer
-		d := demo{unprotected: alone, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
-			if protected {
-				return next
-			}
-			n++ // the servers always start in the same order, so n tells which one this is
-			config := tripseal.Config{Keys: ring, Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler)}
-			switch n {
-			case 2:
-				config.TTL = lifetime
-			case 3:
-				config.Audience = "billing.example.com"
-			}
-			boundary, err := tripseal.New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := release.NewServer()
-			gosdk.Protect(server, boundary, &gosdk.Options{Logger: slog.New(slog.DiscardHandler)})
-			return auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
-		}}
-		err := d.run(t.Context())
-		var exit *exitError
-		if !errors.As(err, &exit) || exit.code != exitNo || !strings.HasPrefix(err.Error(), "8 of 8 attacks did no harm") {
-			t.Errorf("alone %v: %v", alone, err)
-		}
-		rejected, asked := strings.Count(out.String(), "none: rejected"), strings.Count(out.String(), "none: asked again")
-		if rejected != 7 || asked != 1 || strings.Contains(out.String(), "!!") || strings.Contains(out.String(), "succeeded") {
-			t.Errorf("alone %v: harm in\n%s", alone, &out)
 		}
 	}
 }
@@ -290,36 +149,5 @@ func TestHarmToTheProtectedServerIsShown(t *testing.T) {
 	}
 	if strings.Count(out.String(), "\n!! ") != 8 || strings.Count(out.String(), "  harm was done\n") != 8 {
 		t.Errorf("%s", &out)
-	}
-}
-
-// TestHarmIsWhatTheToolDid checks that the demo takes the harm from the result of the tool, not from
-// the name of the attack.
-func TestHarmIsWhatTheToolDid(t *testing.T) {
-	const honest = 3 + 2 + 2
-	for _, c := range []struct{ result, want string }{
-		{"deployed frontend 1.4.2 in eu, 55% of traffic", "!! the end cut off        55% of traffic instead of 10%\n"},
-		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? the end cut off        could not be tried\n"},
-		{"removed frontend 1.4.2 in eu, 10% of traffic", "!! sent to another tool   removed instead of deployed\n"},
-		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? sent to another tool   could not be tried\n"},
-		{"deployed mailer 3.0.0 in eu, 10% of traffic", "!! with other arguments   mailer 3.0.0, never confirmed\n"},
-		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? with other arguments   could not be tried\n"},
-		{"removed frontend 1.4.2 in eu, 10% of traffic", "!! one character changed  removed without a confirmation\n"},
-		{"nothing was done", "?? sent by another user   could not be tried\n"},
-	} {
-		var calls atomic.Int64
-		var out bytes.Buffer
-		d := demo{unprotected: true, out: painter{&out, false}, wrap: func(_ bool, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
-					answer(200, fmt.Sprintf(`"result":{"resultType":"complete","content":[{"type":"text","text":%q}]}`, c.result))(w, r)
-					return
-				}
-				next.ServeHTTP(w, r)
-			})
-		}}
-		if d.run(t.Context()); !strings.Contains(out.String(), c.want) {
-			t.Errorf("%s: no %q in\n%s", c.result, c.want, &out)
-		}
 	}
 }

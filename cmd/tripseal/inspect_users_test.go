@@ -15,9 +15,9 @@ import (
 )
 
 // TestInspectKnowsTheUsersOfTheProxy gets a token from the proxy, with each way to identify users.
-// With the --user that docs/operations.md names for this way, tripseal inspect must accept the token;
-// with another user, it must reject the token.
+// With the right --user, tripseal inspect must accept the token. With another user, it must reject it.
 func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
+	t.Parallel()
 	keyFile := filepath.Join(t.TempDir(), "keys")
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)); code != 0 {
 		t.Fatal(code)

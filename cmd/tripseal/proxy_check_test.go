@@ -25,6 +25,7 @@ func check(t *testing.T, file string) (string, int) {
 }
 
 func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	away := identitytest.Start()

@@ -75,18 +75,23 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func TestNoFlowFailsWhileKeysRotateAndReplicasEnd(t *testing.T) {
-	if testing.Short() || raceEnabled || runtime.GOOS == "windows" {
-		t.Skip("takes as long as two rotations, needs signals, and runs without the race detector")
+// flows returns how many flows TRIPSEAL_FLOWS asks for. Without the variable it skips the test, because the
+// tests of a fleet wait for rotations and for a new Redis.
+func flows(t *testing.T) int64 {
+	text := os.Getenv("TRIPSEAL_FLOWS")
+	if text == "" || raceEnabled || runtime.GOOS == "windows" {
+		t.Skip("takes a minute, needs signals, and runs without the race detector: make fleet")
 	}
 	t.Parallel()
-	want := int64(500)
-	if text := os.Getenv("TRIPSEAL_FLOWS"); text != "" {
-		var err error
-		if want, err = strconv.ParseInt(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return n
+}
+
+func TestNoFlowFailsWhileKeysRotateAndReplicasEnd(t *testing.T) {
+	want := flows(t)
 	keyFile := filepath.Join(t.TempDir(), "keys")
 	keys := func(args ...string) {
 		t.Helper()
@@ -154,10 +159,7 @@ func TestNoFlowFailsWhileKeysRotateAndReplicasEnd(t *testing.T) {
 }
 
 func TestOneTokenWorksOnceInAFleet(t *testing.T) {
-	if testing.Short() || raceEnabled || runtime.GOOS == "windows" {
-		t.Skip("takes a minute, because a new Redis refuses all tokens for so long, and runs without the race detector")
-	}
-	t.Parallel()
+	flows(t)
 	redis := startRedis(t)
 	keyFile := filepath.Join(t.TempDir(), "keys")
 	if out, err := exec.Command("tripseal", "keys", "new", keyFile).CombinedOutput(); err != nil {

@@ -122,6 +122,7 @@ func probeAt(t *testing.T, address string, options probe.Options) (*probe.Report
 }
 
 func TestNothingGetsThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	upstream := leaky(t)
 	if report, text := probeAt(t, upstream, probe.Options{Only: []string{"stripped", "changed-character"}}); report.Exit == probe.ExitNothing {
 		t.Fatalf("the server is not leaky:\n%s", text)
@@ -148,6 +149,7 @@ func TestNothingGetsThroughTheProxy(t *testing.T) {
 }
 
 func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs Unix sockets")
 	}
@@ -182,7 +184,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		gateway.ServeHTTP(w, r)
 	}))
 	defer front.Close()
-	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice-token", OtherBearer: "bob-token", Require: []string{"other-user"}})
+	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice-token", OtherBearer: "bob-token", Only: []string{"other-user", "cursor-other-user"}})
 	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", text)
 	}
@@ -201,6 +203,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 }
 
 func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keyFile := filepath.Join(dir, "keys")
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
@@ -258,6 +261,7 @@ func (w watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // After a signal, the proxy waits until open requests end. A request that does not end within the
 // time of --drain gets an error that the client can read.
 func TestASignalEndsOpenRequestsWithAnAnswer(t *testing.T) {
+	t.Parallel()
 	arrived := make(chan bool)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

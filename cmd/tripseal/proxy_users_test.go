@@ -54,6 +54,7 @@ func jwtFlags(provider *identitytest.Provider, more ...string) []string {
 func withBearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
 func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	other := identitytest.Start()
@@ -124,14 +125,16 @@ func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
 }
 
 func TestTheProbeCanBeAUserOfAHeader(t *testing.T) {
+	t.Parallel()
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32", "--single-use")
-	report, text := probeAt(t, p.address, probe.Options{UserHeader: "X-User", Bearer: "alice", OtherBearer: "bob", SingleUse: true, Require: []string{"other-user", "used-again"}})
+	report, text := probeAt(t, p.address, probe.Options{UserHeader: "X-User", Bearer: "alice", OtherBearer: "bob", SingleUse: true, Only: []string{"other-user", "used-again"}})
 	if report.Exit != probe.ExitNothing {
 		t.Error(text)
 	}
 }
 
 func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	stranger := identitytest.Start()
@@ -179,6 +182,7 @@ func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
 }
 
 func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	upstream := newCountedUpstream(t)
@@ -211,6 +215,7 @@ func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 // Behind a gateway that changes paths, clients reach the resource at another path than the one that
 // the proxy serves. The proxy must serve the metadata at the path that its challenge names.
 func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer,
@@ -224,6 +229,7 @@ func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
 }
 
 func TestAnotherAudienceDoesNotReplaceTheResource(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	p := startProxy(t, jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--jwt-audience", "api://other")...)
@@ -256,6 +262,7 @@ func TestNewKeysOfTheIssuerWorkWhileTheProxyEnds(t *testing.T) {
 
 // The address of the provider's keys may have a secret in its query.
 func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
+	t.Parallel()
 	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "jwt",
 		"--jwt-issuer", "http://127.0.0.1:1", "--jwt-jwks", "http://127.0.0.1:1/keys?api_key="+secretState, "--resource", identitytest.Audience)
 	(&rawClient{address: p.address, header: withBearer("a.b.c")}).mustDeploy(t, "", 0)
@@ -269,6 +276,7 @@ func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
 }
 
 func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	defer provider.Close()
 	upstream := newCountedUpstream(t)
@@ -284,6 +292,7 @@ func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
 // If the provider cannot be reached, the client's token is not at fault. So the client gets 503,
 // and not 401, which would tell it to log in again.
 func TestWithoutTheProvidersKeysARequestIs503(t *testing.T) {
+	t.Parallel()
 	provider := identitytest.Start()
 	token := provider.Token("alice")
 	flags := jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--admin", "127.0.0.1:0")

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,8 +30,17 @@ import (
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
+// waiting runs eight tests at a time, because most of them wait for processes.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	flag.Set("test.parallel", "8")
+	return w.M.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tripseal": main, "release-server": releaseServer})
+	testscript.Main(waiting{m}, map[string]func(){"tripseal": main, "release-server": releaseServer})
 }
 
 // releaseServer is a server over standard input and output. Its first argument selects what it does:

@@ -2,9 +2,7 @@ package keyfile_test
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -112,29 +110,6 @@ func TestPruneTakesOutOnlyWhatIsOver(t *testing.T) {
 	}
 }
 
-func TestRepairNamesTheCommand(t *testing.T) {
-	d := schedule(t, [2]int{0, 71}, [2]int{60, -1})
-	for _, c := range []struct {
-		path string
-		room keyfile.Room
-		want string
-	}{
-		{"/etc/release/keys", keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}, "tripseal keys extend /etc/release/keys --ttl 2h"},
-		{"our keys", keyfile.Room{TTL: 90 * time.Minute, Skew: 5 * time.Minute}, "tripseal keys extend 'our keys' --ttl 1h30m --skew 5m"},
-		{"it's", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend 'it'\''s' --ttl 25h`},
-		{"-keys", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend '-keys' --ttl 25h`},
-		{"a\nb", keyfile.Room{TTL: 25 * time.Hour}, `tripseal keys extend FILE --ttl 25h`},
-	} {
-		var short *keyfile.TooShort
-		if err := d.Check(noon, c.room); !errors.As(err, &short) {
-			t.Fatal(err)
-		}
-		if got := short.Repair(c.path); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
-		}
-	}
-}
-
 // TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation.
 // Usually a key K stops sealing when the next key N begins to seal. But a key that was revoked
 // later may have begun between K and N, and may still have been valid when N began. Then K stopped
@@ -180,39 +155,3 @@ func sealsAt(d *keyfile.Document, from time.Time) bool {
 	}
 	return false
 }
-
-// TestCheckIsLinear checks that the memory that Check allocates grows with the size of the file, not
-// with the square of that size.
-func TestCheckIsLinear(t *testing.T) {
-	d := large(t)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err := d.Check(noon, room)
-	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
-		t.Errorf("a file of 1 MiB took %d MiB to check", n>>20)
-	}
-}
-
-// large returns a document that is about as large as a document can be.
-func large(t testing.TB) *keyfile.Document {
-	var b strings.Builder
-	b.WriteString("tripseal-keys 1\n")
-	for i := range keyfile.MaxKeys {
-		b.WriteString("key " + id(i).String() + " made=2026-07-28T11:00:00Z seals-from=" + at(-i).Format(time.RFC3339) + " opens-until=never secret=x:YQ==\n")
-	}
-	for i := range 9500 {
-		b.WriteString("revoked " + id(5000+i).String() + " seals-from=" + at(-i).Format(time.RFC3339) + " at=2026-07-28T12:00:00Z\n")
-	}
-	b.WriteString("end\n")
-	d, err := keyfile.Parse([]byte(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func id(i int) tripseal.KeyID { return tripseal.KeyID{byte(i >> 16), byte(i >> 8), byte(i)} }

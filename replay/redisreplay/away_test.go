@@ -16,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // openedWith opens a fresh token, and returns the log and the error of Open.
@@ -26,101 +25,6 @@ func openedWith(t *testing.T, store tripseal.ReplayStore, timeout time.Duration)
 	boundary := newBoundary(t, tripseal.GenerateKey().Reveal(), store, timeout, book.logger())
 	_, err := boundary.Open(context.Background(), request, sealToken(t, boundary))
 	return book.String(), err
-}
-
-// failsWith checks that a fresh token is rejected because the store failed, and that the
-// log has the given cause.
-func failsWith(t *testing.T, store tripseal.ReplayStore, cause string) {
-	t.Helper()
-	log, err := openedWith(t, store, time.Minute) // the Redis client gives up before a minute has passed
-	var rejected *tripseal.RejectError
-	if !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonStoreFailed || !errors.Is(err, tripseal.ErrRejected) {
-		t.Fatalf("Open = %v", err)
-	}
-	if !strings.Contains(log, "reason=store_failed") || !strings.Contains(log, "cause=\""+cause) {
-		t.Errorf("the log does not say %q: %s", cause, log)
-	}
-}
-
-func TestTheLogSaysWhyAUseFailed(t *testing.T) {
-	t.Run("away", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.client(t))
-		s.kill()
-		openedWith(t, store, 0) // this use may fail because the old connection is closed
-		failsWith(t, store, "nothing listens at the address of Redis")
-	})
-	t.Run("silent", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.client(t, func(o *redis.Options) { o.ReadTimeout, o.MaxRetries = 2*time.Second, -1 }))
-		s.pause()
-		defer s.resume()
-		failsWith(t, store, "Redis did not answer in time")
-	})
-	t.Run("closed", func(t *testing.T) {
-		client := startServer(t).client(t)
-		store := newStore(t, client)
-		client.Close()
-		failsWith(t, store, "the Redis client was closed")
-	})
-	t.Run("busy", func(t *testing.T) {
-		s := startServer(t)
-		client := s.client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 2*time.Second })
-		store := newStore(t, client)
-		conn := client.Conn()
-		defer conn.Close()
-		if err := conn.Ping(context.Background()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		failsWith(t, store, "all connections to Redis are in use")
-	})
-	t.Run("another password", func(t *testing.T) {
-		s := startServer(t)
-		password := "first"
-		s.admin(t, "acl", "setuser", "store", "on", ">first", "~*", "+@all")
-		client := s.client(t, func(o *redis.Options) {
-			o.CredentialsProvider = func() (string, string) { return "store", password }
-		})
-		store := newStore(t, client)
-		password = "second"
-		s.admin(t, "client", "kill", "user", "store")
-		openedWith(t, store, 0)
-		failsWith(t, store, "Redis refused the user or password")
-	})
-	t.Run("no password", func(t *testing.T) {
-		s := startServer(t, "--requirepass", "secret")
-		refused(t, s.client(t), redisreplay.Config{}, "Redis refused the user or password")
-		refused(t, s.client(t, func(o *redis.Options) { o.Password = "guess" }), redisreplay.Config{}, "Redis refused the user or password")
-	})
-	t.Run("no right", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.as(t, documentedRights...))
-		s.as(t, append([]any{"~other:*"}, documentedRights[1:]...)...)
-		failsWith(t, store, "the Redis user lacks a right: it needs ~tripseal:used:* (or the prefix), +set, +get, +eval and +info, "+
-			"and for a cluster +cluster|slots, +cluster|myid and +asking; a client that routes reads also needs +readonly and +command")
-	})
-	t.Run("replica", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.client(t))
-		s.admin(t, "replicaof", "127.0.0.1", "1")
-		failsWith(t, store, "this Redis is a read-only replica")
-	})
-	t.Run("out of memory", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.client(t))
-		s.admin(t, "config", "set", "maxmemory", "1mb")
-		failsWith(t, store, "Redis is out of memory")
-	})
-	t.Run("too few replicas", func(t *testing.T) {
-		s := startServer(t)
-		store := newStore(t, s.client(t))
-		s.admin(t, "config", "set", "min-replicas-to-write", "1")
-		failsWith(t, store, "Redis has too few replicas")
-	})
-	t.Run("cluster without slots", func(t *testing.T) {
-		s := startServer(t, "--cluster-enabled", "yes")
-		refused(t, s.client(t), redisreplay.Config{}, "a Redis of the cluster has no slots")
-	})
 }
 
 // replying returns a client of a server that gives every use the same reply.
@@ -214,6 +118,7 @@ func readCommand(in *bufio.Reader) (args []string, err error) {
 }
 
 func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
+	t.Parallel()
 	for reply, want := range map[string]string{
 		"-MISCONF hush\r\n":     "Redis cannot write to its disk",
 		"-LOADING hush\r\n":     "Redis is still loading its data",
@@ -249,6 +154,7 @@ func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
 }
 
 func TestTheErrorOfTheClientCanStillBeReached(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	store := newStore(t, s.client(t))
 	s.kill()

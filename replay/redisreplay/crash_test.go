@@ -37,10 +37,10 @@ func newRush(t *testing.T, s *server, tokens int) *rush {
 	return r
 }
 
-// run adds goroutines to the group. For each boundary, eight goroutines present every token to it.
-func (r *rush) run(t *testing.T, group *sync.WaitGroup) {
+// run adds goroutines to the group. For each boundary, so many goroutines present every token to it.
+func (r *rush) run(t *testing.T, group *sync.WaitGroup, goroutines int) {
 	for _, boundary := range r.boundaries {
-		for g := range 8 {
+		for g := range goroutines {
 			group.Go(func() {
 				for i := range r.tokens {
 					r.present(t, boundary, (i+g)%len(r.tokens))
@@ -114,10 +114,11 @@ func (r *rush) check(t *testing.T) {
 // TestNothingOpensTwiceAcrossACrash kills the server while tokens are used, starts it
 // again, and presents the same tokens once more.
 func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	r := newRush(t, s, 2000)
 	var group sync.WaitGroup
-	r.run(t, &group)
+	r.run(t, &group, 4)
 	r.wait(t, 200)
 	s.kill()
 	before := r.total()
@@ -128,7 +129,7 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	s.start(t)
 	group.Wait()
 
-	r.run(t, &group) // all tokens again, opened or not
+	r.run(t, &group, 1) // all tokens again, opened or not
 	group.Wait()
 	after := r.total() - before
 	if after <= 0 {
@@ -141,20 +142,21 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 // TestNothingOpensTwiceAcrossAPause pauses the server while tokens are used. The pause is longer
 // than the ReplayTimeout of the boundaries.
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	r := newRush(t, s, 2000)
 	var group sync.WaitGroup
-	r.run(t, &group)
+	r.run(t, &group, 4)
 	r.wait(t, 200)
 	s.pause()
 	before := r.total()
 	time.Sleep(time.Second)
-	if paused := r.total(); paused > before+len(r.boundaries)*8 || paused >= len(r.tokens) {
+	if paused := r.total(); paused > before+len(r.boundaries)*4 || paused >= len(r.tokens) {
 		t.Fatalf("%d tokens opened, %d before the pause: the server does not stand still", paused, before)
 	}
 	s.resume()
 	group.Wait()
-	r.run(t, &group)
+	r.run(t, &group, 1)
 	group.Wait()
 	after := r.total() - before
 	if after <= 0 {

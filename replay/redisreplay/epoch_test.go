@@ -70,6 +70,7 @@ func look(t *testing.T, store *redisreplay.Store) {
 // store that notices the flush first, by a store that notices it later, and by a store that starts
 // afterwards.
 func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	store, other := newStore(t, s.client(t)), newStore(t, s.client(t))
 	used, unused, alsoUnused := newUse(), newUse(), newUse()
@@ -89,6 +90,7 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 // must be refused if they were issued less than a minute after the epoch was made: the
 // clock that dated them may be ahead.
 func TestTokensAreRefusedForTheSkew(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	store, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Logger: quiet})
 	if err != nil {
@@ -107,6 +109,7 @@ func TestTokensAreRefusedForTheSkew(t *testing.T) {
 // TestARestartIsSeenBeforeTheFirstUse restarts a server just after the store has checked
 // it. The store must notice the restart before it accepts a token.
 func TestARestartIsSeenBeforeTheFirstUse(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	client := s.client(t)
 	store := newStore(t, client)
@@ -124,6 +127,7 @@ func TestARestartIsSeenBeforeTheFirstUse(t *testing.T) {
 // TestProcessesShareAnEpoch starts more stores on a server that has an epoch. They must
 // use this epoch, and accept tokens that were issued before they started.
 func TestProcessesShareAnEpoch(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	client := s.client(t)
 	store := newStore(t, client)
@@ -154,6 +158,7 @@ func TestProcessesShareAnEpoch(t *testing.T) {
 // TestOneEpochIsMadeByMany starts many stores at once on a new server. Only one of them
 // may make an epoch.
 func TestOneEpochIsMadeByMany(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	book := &logbook{}
 	var group sync.WaitGroup
@@ -174,6 +179,7 @@ func TestOneEpochIsMadeByMany(t *testing.T) {
 // tokens from before the restart must work afterwards if the server has shown that it keeps
 // every use. Otherwise, the store must refuse them.
 func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args  []string
 		then  []any // a command for the running server
@@ -224,6 +230,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 // use. For the store, this looks like a restart of the master. So a master that has replicas
 // must not count as a server that keeps every use.
 func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
+	t.Parallel()
 	keeping := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	master, replica := startServer(t, keeping...), startServer(t, keeping...)
 	link := newRelay(t, master.addr)
@@ -254,6 +261,7 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 // TestAPromotionIsSeenOnALivingConnection makes a server a replica of another server,
 // and then a master again. The store must notice this, although its connection stays open.
 func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
+	t.Parallel()
 	s, other := startServer(t), startServer(t)
 	store := newStore(t, s.client(t))
 	used := newUse()
@@ -272,6 +280,7 @@ func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 // master. The old master refuses writes, so this check must fail, and the store must refuse the
 // token.
 func TestAReplacedMasterIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	master, replica := startServer(t), startServer(t)
 	link := newRelay(t, master.addr)
@@ -323,6 +332,7 @@ func (h beforeLook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 }
 
 func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"allkeys-random", "volatile-random"} {
 		s := startServer(t)
 		store := newStore(t, s.client(t))
@@ -366,6 +376,7 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 // TestAServerThatCannotBeLookedAtIsNotBelieved takes away the right to send INFO. The server still
 // records uses, but the store can no longer check the server, and must refuse all tokens.
 func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	store := newStore(t, s.as(t, documentedRights...))
 	mustSpend(t, store, newUse(), true)
@@ -393,6 +404,7 @@ func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 // replacement. When the time of Config.Skew has passed, that store and a new store must accept
 // fresh tokens.
 func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := startServer(t)
 	client := s.client(t)
@@ -417,6 +429,7 @@ func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
 // TestNonsenseInPlaceOfAnEpochIsReplaced replaces the epoch with invalid texts. The store
 // must make a new epoch, as if the server had forgotten its used tokens.
 func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	store := newStore(t, s.client(t))
 	for _, text := range []string{"", "none", "tripseal-epoch-1", "tripseal-epoch-2 a 1 b c 0 0", strings.Repeat("x", 1<<20)} {
@@ -438,6 +451,7 @@ func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 // shorter leap does no harm, because a server keeps a use for two minutes longer than its
 // token is valid.
 func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var ahead time.Duration
 	var epoch string
@@ -477,6 +491,7 @@ func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 // TestEachMasterHasItsEpoch flushes one of three masters. Only the tokens in its slots
 // must be refused.
 func TestEachMasterHasItsEpoch(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	client, nodes := startCluster(t)
 	store := newStore(t, restricted(t, client, nodes))
@@ -505,6 +520,7 @@ func TestEachMasterHasItsEpoch(t *testing.T) {
 // TestASlotThatMovesTakesNoEpochAlong moves the slot that holds the epoch of a master to
 // another master. Checks must succeed during the move, and fresh tokens must work after it.
 func TestASlotThatMovesTakesNoEpochAlong(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	client, nodes := startCluster(t)
 	store := newStore(t, restricted(t, client, nodes))
@@ -550,40 +566,10 @@ func TestTheWatchEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// TestNothingIsWatchedForAStoreThatWasRefused calls New many times with clients that it
-// refuses. No goroutine may be left.
-func TestNothingIsWatchedForAStoreThatWasRefused(t *testing.T) {
-	s := startServer(t)
-	client := s.client(t)
-	before := runtime.NumGoroutine()
-	for range 20 {
-		clone := s.client(t)
-		refused(t, clone.WithTimeout(time.Second), redisreplay.Config{Logger: quiet}, "pass the client itself")
-	}
-	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
-	works(t, newStore(t, client))
-}
-
-// panicking is a hook of the client that panics when the store checks a server.
-type panicking struct{ *counter }
-
-func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(context.Context, []redis.Cmder) error { panic("hush") }
-}
-
-func TestAHookThatPanicsIsAFailedLook(t *testing.T) {
-	client := startServer(t).client(t)
-	client.AddHook(panicking{&counter{}})
-	refused(t, client, redisreplay.Config{}, "a hook of the Redis client panicked")
-}
-
 // TestTwoStoresOfOneClientKeepApart uses two stores with different prefixes. If the epoch
 // of one store is deleted, the other store must still accept its tokens.
 func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	client := s.client(t)
 	one := newStore(t, client)
@@ -604,6 +590,7 @@ func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
 // replicas of the service have no store yet. A token that such a replica has opened works
 // once more at a replica with a store, until the epoch is deleted.
 func TestSingleUseIsSwitchedOnReplicaByReplica(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := startServer(t)
 	secret := tripseal.GenerateKey().Reveal()

@@ -18,8 +18,8 @@ import (
 )
 
 // forgetEnv is the name of an environment variable. It says how long the test uses tokens before it
-// makes Redis forget them, for example "2s". The default is short. Set a longer time to make the
-// table of the operations page.
+// makes Redis forget them, for example "2s", and makes the test try all ways. Without it, the time is
+// short, and the test tries the ways that are marked as often.
 const forgetEnv = "TRIPSEAL_FORGET"
 
 const (
@@ -31,23 +31,24 @@ const (
 var ways = []struct {
 	name  string
 	left  string // which used tokens work again in spite of the epoch; one of the two constants above
+	often bool   // true if the test tries it without the variable too
 	some  bool   // true if, in every run and on any machine, at least one token works again without the epoch
 	setUp func(*testing.T) scene
 }{
-	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
-	{"killed and restarted, `save 60 1`", nothing, true, restart("--save", "60 1")},
-	{"killed and restarted, `appendfsync everysec`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "everysec")},
-	{"power lost, `appendfsync everysec` (the file lost its end)", nothing, true, powerLoss},
-	{"killed and restarted, `appendfsync always`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "always")},
-	{"killed and restarted behind a proxy that keeps its clients' connections", aSecond, true, behindProxy},
-	{"`FLUSHALL`", aSecond, true, flush},
-	{"eviction switched on later, with too little memory", aSecond, true, evict},
-	{"a replica 50 ms behind is promoted", nothing, true, promote(50*time.Millisecond, false)},
-	{"a replica 1 s behind is promoted", nothing, true, promote(time.Second, false)},
-	{"the same with `min-replicas-to-write 1`", nothing, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
-	{"`WAIT 1` after each use; the second replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
-	{"Sentinel fails over to a replica 1 s behind", nothing, true, sentinel},
-	{"a cluster fails over to a replica that lost its link", nothing, true, clusterFailover},
+	{"killed and restarted, no persistence", nothing, true, true, restart("--save", "")},
+	{"killed and restarted, `save 60 1`", nothing, false, true, restart("--save", "60 1")},
+	{"killed and restarted, `appendfsync everysec`", nothing, false, false, restart("--appendonly", "yes", "--appendfsync", "everysec")},
+	{"power lost, `appendfsync everysec` (the file lost its end)", nothing, false, true, powerLoss},
+	{"killed and restarted, `appendfsync always`", nothing, false, false, restart("--appendonly", "yes", "--appendfsync", "always")},
+	{"killed and restarted behind a proxy that keeps its clients' connections", aSecond, false, true, behindProxy},
+	{"`FLUSHALL`", aSecond, true, true, flush},
+	{"eviction switched on later, with too little memory", aSecond, false, true, evict},
+	{"a replica 50 ms behind is promoted", nothing, false, true, promote(50*time.Millisecond, false)},
+	{"a replica 1 s behind is promoted", nothing, true, true, promote(time.Second, false)},
+	{"the same with `min-replicas-to-write 1`", nothing, false, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
+	{"`WAIT 1` after each use; the second replica, 1 s behind, is promoted", nothing, false, true, promote(time.Second, true)},
+	{"Sentinel fails over to a replica 1 s behind", nothing, false, true, sentinel},
+	{"a cluster fails over to a replica that lost its link", nothing, false, true, clusterFailover},
 }
 
 // scene is a Redis, and a way to make it forget.
@@ -65,19 +66,25 @@ type scene struct {
 // token in two stores, one of which believes every answer of Redis. Then Redis forgets,
 // and the test presents each token to both stores again.
 func TestWhatRedisForgetsIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 20 seconds")
-	}
-	load := 200 * time.Millisecond
+	t.Parallel()
+	load, all := 200*time.Millisecond, false
 	if text := os.Getenv(forgetEnv); text != "" {
 		var err error
 		if load, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)
 		}
+		all = true
 	}
-	var rows []string
-	for _, way := range ways {
+	rows := make([]string, len(ways))
+	t.Cleanup(func() {
+		t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|%s", strings.Join(rows, ""))
+	})
+	for i, way := range ways {
+		if !all && !way.often {
+			continue
+		}
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
 			used, unguarded, guarded, late := way.setUp(t).play(t, load)
 			if way.some && unguarded == 0 {
 				t.Error("Redis forgot nothing: the test shows nothing")
@@ -89,10 +96,9 @@ func TestWhatRedisForgetsIsRefused(t *testing.T) {
 			if way.left != nothing {
 				left = fmt.Sprintf("%d, %s", guarded, way.left)
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s |", way.name, used, unguarded, left))
+			rows[i] = fmt.Sprintf("\n| %s | %d | %d | %s |", way.name, used, unguarded, left)
 		})
 	}
-	t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n%s", strings.Join(rows, "\n"))
 }
 
 // pair has two stores on one client. The first store believes every answer of Redis.

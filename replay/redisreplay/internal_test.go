@@ -3,7 +3,6 @@ package redisreplay
 import (
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -85,56 +84,4 @@ func TestWhenARestartLosesNothing(t *testing.T) {
 			t.Errorf("%s: kept before, a restart keeps flows: %v", name, r.keepsTokens(true))
 		}
 	}
-}
-
-// FuzzEpoch parses texts that may be in a server in place of an epoch. A text that
-// parseEpoch accepts must be exactly the text of an epoch.
-func FuzzEpoch(f *testing.F) {
-	f.Add("tripseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
-	f.Add("none abc")
-	f.Fuzz(func(t *testing.T, text string) {
-		e, ok := parseEpoch(text)
-		if !ok {
-			if e != (epoch{}) {
-				t.Errorf("%q is no epoch, and yet %q", text, &e)
-			}
-			return
-		}
-		if e.String() != text {
-			t.Errorf("%q is also %q", text, e.String())
-		}
-		if e.id == "" || !isIdentity(e.run) || !isIdentity(e.history) {
-			t.Errorf("%q has no identity", text)
-		}
-	})
-}
-
-// FuzzReport makes reports from what a server may say about itself. If a report is
-// accepted, it must have the lines that identify the server, and an epoch that is made from the
-// report must match the server.
-func FuzzReport(f *testing.F) {
-	whole := "# Server\r\nrun_id:" + someID + "\r\nrole:master\r\nmaster_replid:" + someID + "\r\nmaxmemory_policy:noeviction\r\nevicted_keys:3\r\n" +
-		"connected_slaves:0\r\nrepl_backlog_active:0\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
-	f.Add(whole, "always", "no")
-	f.Add(strings.Replace(whole, "master\r", "slave\r", 1), "everysec", "yes")
-	f.Add("", "", "")
-	f.Fuzz(func(t *testing.T, info, fsync, lazy string) {
-		r := newReport(info, map[string]string{"appendfsync": fsync, "no-appendfsync-on-rewrite": lazy})
-		if r.keepsTokens(false) && (fsync != "always" || lazy != "no") {
-			t.Error("a server keeps uses that does not say so")
-		}
-		if r.check() != nil {
-			return
-		}
-		for _, line := range []string{"run_id:", "role:master", "master_replid:", "maxmemory_policy:noeviction"} {
-			if !strings.Contains(info, line) {
-				t.Errorf("passes without %s", line)
-			}
-		}
-		e := newEpoch(time.Now(), &r)
-		parsed, ok := parseEpoch(e.String())
-		if next, why := parsed.follow(time.Now(), &r); !ok || next != parsed && next.keeps == parsed.keeps || why != "" {
-			t.Errorf("its own epoch %q does not suit it: %q, %q", &e, &next, why)
-		}
-	})
 }

@@ -10,6 +10,7 @@ import (
 // TestATokenIsSpentOnceWhileItsSlotMoves uses tokens before, during and after the move
 // of their slot from one master to another.
 func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	client, nodes := startCluster(t)
 	store := newStore(t, restricted(t, client, nodes))

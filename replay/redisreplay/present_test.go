@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,6 +40,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "8") // the tests wait for servers
 	os.Exit(m.Run())
 }
 
@@ -118,6 +121,7 @@ func ownerOf(token int) int { return token % (2 * processes) }
 // goroutine presents every token. Half of the tokens were used before, each by the process that
 // owns it. For the other half, all goroutines compete.
 func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
+	t.Parallel()
 	count := 300
 	if text := os.Getenv(usesEnv); text != "" {
 		var err error

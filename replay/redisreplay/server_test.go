@@ -6,11 +6,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,16 +31,28 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
+var ports atomic.Int64
+
+func init() { ports.Store(mathrand.Int64N(10_000)) }
+
+// freePort returns a port at which nothing listens, and which no other test gets. It lies below the ports
+// that a system gives to clients, because one of those could be taken before a server listens.
+func freePort() int {
+	for {
+		port := 10_000 + int(ports.Add(1)%20_000)
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err == nil {
+			listener.Close()
+			return port
+		}
+	}
+}
+
 // startServer starts a Redis on a free port, in a directory of its own.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{addr: listener.Addr().String(), dir: t.TempDir()}
-	listener.Close()
-	_, port, _ := net.SplitHostPort(s.addr)
+	port := strconv.Itoa(freePort())
+	s := &server{addr: "127.0.0.1:" + port, dir: t.TempDir()}
 	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--repl-diskless-sync-delay", "0"}, args...)
 	s.start(t)
 	t.Cleanup(s.kill)
@@ -48,13 +63,8 @@ func startServer(t *testing.T, args ...string) *server {
 // configuration file, which the Sentinel may change.
 func startSentinel(t *testing.T, config string) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{addr: listener.Addr().String()}
-	listener.Close()
-	_, port, _ := net.SplitHostPort(s.addr)
+	port := strconv.Itoa(freePort())
+	s := &server{addr: "127.0.0.1:" + port}
 	s.args = []string{config, "--sentinel", "--bind", "127.0.0.1", "--port", port}
 	s.start(t)
 	t.Cleanup(s.kill)

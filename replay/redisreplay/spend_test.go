@@ -20,6 +20,7 @@ import (
 )
 
 func TestAUseIsOneKeyThatEndsWithTheToken(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	client := startServer(t).client(t)
 	store, err := redisreplay.New(ctx, client, redisreplay.Config{Prefix: "app:", Skew: time.Millisecond, Logger: quiet})
@@ -56,6 +57,7 @@ func lastsAbout(t *testing.T, client *redis.Client, key string, want time.Durati
 // minute. So Redis must keep a use for at least the whole lifetime of the token. If the time of
 // issue makes no sense, the lifetime is unknown, and Redis must keep the use for a minute.
 func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	now := time.Now()
@@ -84,6 +86,7 @@ func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 // TestAUseIsOneCommand checks that the store sends one command for each use. Besides these
 // commands, the store may only check the epoch, and not too often.
 func TestAUseIsOneCommand(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	hook := &counter{}
@@ -143,6 +146,7 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 func TestNonsenseIsRefused(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	for name, spoil := range map[string]func(*tripseal.Use){
@@ -177,6 +181,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 // TestALostAnswerIsNotAReplay loses only the answer to the first use of a token. The
 // store must report an error, and must not send the command again.
 func TestALostAnswerIsNotAReplay(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := startServer(t)
 	use := newUse()
@@ -203,6 +208,7 @@ func TestALostAnswerIsNotAReplay(t *testing.T) {
 // TestAUseEndsWithItsContext pauses the server, and then uses tokens from more goroutines than the
 // client has connections.
 func TestAUseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	client := s.client(t, func(o *redis.Options) { o.PoolSize = 4 })
 	store := newStore(t, client)

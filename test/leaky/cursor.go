@@ -18,10 +18,10 @@ type position struct {
 }
 
 // page returns one page of a list, and the cursor of the next page, or "" if there is none.
-func page[T any](s *Server, p position, all []T) (part []T, next string, f *fault) {
+func (s *Server) page(p position, all []any) (part []any, next string, f *fault) {
 	offset, ok := s.offset(p)
 	if !ok {
-		return nil, "", &fault{code: codeParams, message: "Invalid cursor"}
+		return nil, "", &fault{Code: codeParams, Message: "Invalid cursor"}
 	}
 	start := min(max(offset, 0), len(all))
 	end := min(start+pageSize, len(all))
@@ -36,7 +36,7 @@ func (s *Server) writeCursor(p position, offset int) string {
 		return b64([]byte(strconv.Itoa(offset)))
 	}
 	return s.seal(record{Purpose: "cursor", Target: p.list, Digest: p.digest, User: p.user,
-		Expires: s.now().Add(s.ttl()).UnixMilli(), Offset: offset})
+		Expires: s.Now().Add(lifetime).UnixMilli(), Offset: offset})
 }
 
 // offset checks the cursor of p, and returns the index at which its page starts. ok is false if
@@ -61,16 +61,12 @@ func (s *Server) offset(p position) (offset int, ok bool) {
 	if why != "" || s.expired(rec) {
 		return 0, false
 	}
-	if rec.User != p.user && !s.hole("cursor-shared-users") {
-		return 0, false
-	}
+	userFits := rec.User == p.user || s.hole("cursor-shared-users")
 	if rec.Purpose != "cursor" {
-		return 0, s.hole("one-token")
+		return 0, userFits && s.hole("one-token")
 	}
-	if (rec.Target != p.list || rec.Digest != p.digest) && !s.hole("cursor-shared-lists") {
-		return 0, false
-	}
-	return rec.Offset, true
+	listFits := rec.Target == p.list && rec.Digest == p.digest || s.hole("cursor-shared-lists")
+	return rec.Offset, userFits && listFits
 }
 
 // without(name) copies an object, but leaves out all members of this name.
@@ -84,13 +80,13 @@ func (s *Server) answerStateless(method, user string, cursor value) (any, *fault
 	result := map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 	if method == "server/discover" {
 		result["supportedVersions"] = []string{version}
-		result["capabilities"] = map[string]any{"tools": map[string]any{}, "prompts": map[string]any{}, "resources": map[string]any{}}
 		result["serverInfo"] = map[string]any{"name": "leaky", "version": "1"}
 		return result, nil
 	}
-	calls, ok := map[string]string{"tools/list": "tools/call", "prompts/list": "prompts/get", "resources/list": "resources/read"}[method]
+	calls, ok := map[string]string{"tools/list": "tools/call", "prompts/list": "prompts/get",
+		"resources/list": "resources/read"}[method]
 	if !ok {
-		return nil, &fault{status: 404, code: codeMethod, message: "Method not found"}
+		return nil, &fault{status: 404, Code: codeMethod, Message: "Method not found"}
 	}
 	var all []any
 	for _, t := range targets {
@@ -98,33 +94,26 @@ func (s *Server) answerStateless(method, user string, cursor value) (any, *fault
 			all = append(all, t.listed())
 		}
 	}
-	part, next, f := page(s, position{list: method, user: user, cursor: cursor}, all)
-	if f != nil {
-		return nil, f
-	}
+	part, next, f := s.page(position{list: method, user: user, cursor: cursor}, all)
 	result[strings.TrimSuffix(method, "/list")] = part
 	if next != "" {
 		result["nextCursor"] = next
 	}
-	return result, nil
+	return result, f
 }
 
 // listed returns the entry of a target in the list of tools, prompts or resources.
 func (t *target) listed() any {
-	properties, required, arguments := map[string]any{}, []string{}, []any{}
+	properties, required := map[string]any{}, []string{}
 	for _, p := range t.params {
 		properties[p.name] = map[string]any{"type": p.kind}
-		arguments = append(arguments, map[string]any{"name": p.name, "required": p.required})
 		if p.required {
 			required = append(required, p.name)
 		}
 	}
-	switch t.method {
-	case "prompts/get":
-		return map[string]any{"name": t.name, "arguments": arguments}
-	case "resources/read":
-		return map[string]any{"name": t.name, "uri": t.name, "mimeType": "text/plain"}
+	entry := map[string]any{"name": t.name, "uri": t.name}
+	if t.method == "tools/call" {
+		entry["inputSchema"] = map[string]any{"type": "object", "properties": properties, "required": required}
 	}
-	return map[string]any{"name": t.name, "inputSchema": map[string]any{
-		"type": "object", "properties": properties, "required": required}}
+	return entry
 }

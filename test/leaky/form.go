@@ -16,7 +16,7 @@ var hs256 = b64([]byte(`{"alg":"HS256"}`))
 func (s *Server) writeState(c *call, round int) string {
 	q := c.run.questions[round]
 	rec := record{Purpose: "state", Target: c.run.id(), Digest: c.digest, User: c.user, ID: rand.Text(),
-		Expires: s.now().Add(s.ttl()).UnixMilli(), Round: round, Asked: map[string]string{q.key: q.kind}}
+		Expires: s.Now().Add(lifetime).UnixMilli(), Round: round, Asked: []string{q.key}}
 	switch {
 	case s.hole("short-mac"):
 		payload := strings.TrimPrefix(s.seal(rec), prefix)
@@ -31,13 +31,11 @@ func (s *Server) writeState(c *call, round int) string {
 		text, _ := json.Marshal(rec)
 		return b64(text) + "." + s.mac(b64(text))
 	case s.hole("plaintext"):
-		text := "step=" + strconv.Itoa(round+1)
-		for _, p := range c.run.params {
-			if given, ok := c.read[p.name]; ok {
-				text += "&" + p.name + "=" + url.QueryEscape(given)
-			}
+		fields := url.Values{"step": {strconv.Itoa(round + 1)}}
+		for name, given := range c.read {
+			fields.Set(name, given)
 		}
-		return text
+		return fields.Encode()
 	case s.hole("base64-json"):
 		fields := map[string]any{"step": round + 1}
 		for name, given := range c.read {
@@ -66,8 +64,8 @@ func (s *Server) readState(c *call, text string) (rec record, reason string) {
 		}
 		var header struct{ Alg string }
 		decoded, err := base64.RawURLEncoding.DecodeString(parts[0])
-		none := err == nil && json.Unmarshal(decoded, &header) == nil && strings.EqualFold(header.Alg, "none") && parts[2] == ""
-		if !none && (parts[0] != hs256 || !s.macFits(parts[0]+"."+parts[1], parts[2])) {
+		none := err == nil && json.Unmarshal(decoded, &header) == nil && strings.EqualFold(header.Alg, "none")
+		if (!none || parts[2] != "") && (parts[0] != hs256 || !s.macFits(parts[0]+"."+parts[1], parts[2])) {
 			return record{}, "signature"
 		}
 		return s.unseal(prefix+parts[1], "state")

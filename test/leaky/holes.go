@@ -17,95 +17,77 @@ import (
 	"time"
 )
 
-// A Hole is one check that a server leaves out.
-type Hole struct {
-	Name  string
-	Means string // what the hole means, in one sentence
+// holes are the checks that a server can leave out. The comments say what each hole means.
+var holes = []string{
+	"unsigned-prefix",     // Any three characters are taken in place of the prefix of a state.
+	"short-mac",           // A state is accepted if its authentication tag is cut short or empty.
+	"suffix-ignored",      // A part after a state, set off by a point or a hyphen, is dropped.
+	"lenient-base64",      // A state is accepted in other spellings of its base64.
+	"coerced-types",       // An array or an object that holds only the state is taken for the state.
+	"debug-state",         // A few short texts, left over from debugging, count as a valid state.
+	"empty-unchecked",     // An empty state counts as valid.
+	"signed-plaintext",    // A client can read the state, but not change it.
+	"alg-none",            // A state whose header names the algorithm none needs no signature.
+	"stripping",           // Answers count without a state.
+	"later-answers",       // Answers to questions that were not asked yet count.
+	"any-key",             // The only answer counts, whatever its key is.
+	"any-kind",            // An answer of another kind counts as acceptance.
+	"null-answers",        // An answer that is null, or has a null in it, counts as acceptance.
+	"shared-tools",        // The state of one tool, prompt or resource fits every other.
+	"unbound-arguments",   // A state fits any arguments.
+	"subset-arguments",    // A state fits arguments of which some were left out.
+	"raw-digest",          // A state fits only the text of the arguments, so honest clients are rejected.
+	"floats",              // A state fits all arguments whose numbers are equal as float64.
+	"folded-arguments",    // A state fits all arguments that differ only in case and width of letters.
+	"replaced-utf8",       // The check replaces invalid UTF-8 and lone surrogates by U+FFFD, and the handler does not.
+	"first-member",        // Of duplicate members the first is checked, but the handler reads the last.
+	"case-blind",          // The handler ignores the case of members' names, but the check does not.
+	"version-downgrade",   // With another protocol version, or none, the state is not checked.
+	"headers-unchecked",   // The headers Mcp-Method and Mcp-Name may contradict the message.
+	"any-method",          // A tool runs unchecked if its call has a method that carries no state.
+	"shared-users",        // The state of one user fits every other user.
+	"no-expiry",           // A state never expires.
+	"reusable",            // A state can be used again.
+	"racy-use",            // A state can be used several times at the same moment, but not again later.
+	"use-by-answer",       // A state can be used again with other answers.
+	"no-limits",           // A message that is too large or too deep kills the server.
+	"cursor-prefix",       // Any three characters are taken in place of the prefix of a cursor.
+	"cursor-numbers",      // A plain number is taken as a cursor.
+	"cursor-shared-lists", // The cursor of one list, or of the paged tool, fits every other.
+	"cursor-shared-users", // The cursor of one user fits every other user.
+	"one-token",           // A cursor is taken as a state, and a state as a cursor.
+	"oracle",              // The error says which check failed.
+	"echo",                // The error repeats the state.
+	"undeclared",          // The server asks questions that the client did not declare it can answer.
+	"plaintext",           // The state is readable text that the server trusts.
+	"base64-json",         // The state is JSON in base64 that the server trusts.
+	"hmac-unbound",        // The state is signed, but bound to nothing, and can be used again.
+	"unsigned-cursor",     // The cursor is the offset in base64.
 }
 
-var holes = []Hole{
-	{"unsigned-prefix", "Any three characters are taken in place of the prefix of a state."},
-	{"short-mac", "A state is accepted if its authentication tag is cut short or empty."},
-	{"suffix-ignored", "A part after a state, set off by a point or a hyphen, is dropped."},
-	{"lenient-base64", "A state is accepted in other spellings of its base64."},
-	{"coerced-types", "An array or an object that holds only the state is taken for the state."},
-	{"debug-state", "A few short texts, left over from debugging, count as a valid state."},
-	{"empty-unchecked", "An empty state counts as valid."},
-	{"signed-plaintext", "A client can read the state, but not change it."},
-	{"alg-none", "A state whose header names the algorithm none needs no signature."},
-	{"stripping", "Answers count without a state."},
-	{"later-answers", "Answers to questions that were not asked yet count."},
-	{"any-key", "The only answer counts, whatever its key is."},
-	{"any-kind", "An answer of another kind counts as acceptance."},
-	{"null-answers", "An answer that is null, or has a null in it, counts as acceptance."},
-	{"shared-tools", "The state of one tool, prompt or resource fits every other."},
-	{"unbound-arguments", "A state fits any arguments."},
-	{"subset-arguments", "A state fits arguments of which some were left out."},
-	{"raw-digest", "A state fits only the text of the arguments, so honest clients that write them differently are rejected."},
-	{"floats", "A state fits all arguments whose numbers are equal as float64."},
-	{"folded-arguments", "A state fits all arguments that differ only in case and width of letters."},
-	{"replaced-utf8", "Invalid UTF-8 and lone surrogates are accepted; the check replaces them by U+FFFD, and the handler does not."},
-	{"first-member", "Of duplicate members the first is checked, but the handler reads the last."},
-	{"case-blind", "The handler ignores the case of members' names, but the check does not."},
-	{"version-downgrade", "With another protocol version, or none, the state is not checked."},
-	{"headers-unchecked", "The headers Mcp-Method and Mcp-Name may contradict the message."},
-	{"any-method", "A tool runs unchecked if its name, a state and answers come with a method that carries no state."},
-	{"shared-users", "The state of one user fits every other user."},
-	{"no-expiry", "A state never expires."},
-	{"reusable", "A state can be used again."},
-	{"racy-use", "A state can be used several times at the same moment, but not again later."},
-	{"use-by-answer", "A state can be used again with other answers."},
-	{"no-limits", "A message that is too large or too deep kills the server."},
-	{"cursor-prefix", "Any three characters are taken in place of the prefix of a cursor."},
-	{"cursor-numbers", "A plain number is taken as a cursor."},
-	{"cursor-shared-lists", "The cursor of one list, or of the paged tool, fits every other."},
-	{"cursor-shared-users", "The cursor of one user fits every other user."},
-	{"one-token", "A cursor is taken as a state, and a state as a cursor."},
-	{"oracle", "The error says which check failed."},
-	{"echo", "The error repeats the state."},
-	{"undeclared", "The server asks questions that the client did not declare it can answer."},
-	{"plaintext", "The state is readable text that the server trusts."},
-	{"base64-json", "The state is JSON in base64 that the server trusts."},
-	{"hmac-unbound", "The state is signed, but bound to nothing, and can be used again."},
-	{"unsigned-cursor", "The cursor is the offset in base64."},
-}
-
-// forms lists the holes that change the form of the state. A server can have only one of them.
-var forms = []string{"short-mac", "signed-plaintext", "alg-none", "plaintext", "base64-json", "hmac-unbound"}
-
-// Holes returns all holes.
-func Holes() []Hole { return slices.Clone(holes) }
+// Holes returns the names of all holes.
+func Holes() []string { return slices.Clone(holes) }
 
 // A Server is an http.Handler. Its method Serve serves stdio. Make a Server with New, and set
-// its fields before it serves.
+// its fields before it serves. It holds at most one of the holes that change the form of the state: short-mac,
+// signed-plaintext, alg-none, plaintext, base64-json and hmac-unbound.
 type Server struct {
-	Now func() time.Time // returns the time, and is never called concurrently; nil means time.Now
-	TTL time.Duration    // how long states and cursors live; 0 means 10 minutes
-	SSE bool             // send results over HTTP as server-sent events; the query ?sse=1 does so for one request
+	Now   func() time.Time // returns the time, maybe concurrently; nil means time.Now
+	Pause func()           // called before a use is recorded, if the hole racy-use is switched on
 
 	open   map[string]bool // the names of the holes that are switched on
 	aead   cipher.AEAD
 	macKey [32]byte
-	pause  func() // called before a use is recorded, if the hole "racy-use" is switched on
 	dead   atomic.Bool
-
-	clock sync.Mutex
-	used  uses
+	used   sync.Map // the ids of the states that were used
 }
 
 // New makes a server with these holes.
 func New(names ...string) (*Server, error) {
-	s := &Server{open: map[string]bool{}, pause: func() { time.Sleep(50 * time.Millisecond) }}
-	form := ""
+	s := &Server{Now: time.Now, Pause: func() {}, open: map[string]bool{}}
 	for _, name := range names {
-		if !slices.ContainsFunc(holes, func(h Hole) bool { return h.Name == name }) {
+		if !slices.Contains(holes, name) {
 			return nil, fmt.Errorf("leaky: there is no hole %q", name)
-		}
-		if slices.Contains(forms, name) {
-			if form != "" && form != name {
-				return nil, fmt.Errorf("leaky: %s and %s are both forms of the state; choose one", form, name)
-			}
-			form = name
 		}
 		s.open[name] = true
 	}
@@ -116,26 +98,11 @@ func New(names ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.aead, err = cipher.NewGCMWithRandomNonce(block)
+	return s, err
 }
 
 func (s *Server) hole(name string) bool { return s.open[name] }
 
-func (s *Server) now() time.Time {
-	if s.Now == nil {
-		return time.Now()
-	}
-	s.clock.Lock()
-	defer s.clock.Unlock()
-	return s.Now()
-}
-
-func (s *Server) ttl() time.Duration {
-	if s.TTL == 0 {
-		return 10 * time.Minute
-	}
-	return s.TTL
-}
+// lifetime is how long states and cursors live.
+const lifetime = 10 * time.Minute

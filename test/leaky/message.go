@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -18,70 +19,46 @@ const (
 // fault is an error that is sent as the answer to a request. The HTTP status 0 means 200.
 type fault struct {
 	status  int
-	code    int
-	message string
-	data    any
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 // reply is the answer to a request: a result or a fault.
 type reply struct {
-	id     json.RawMessage // the id of the request; nil if it could not be read
-	result any
-	fault  *fault
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"` // null if it could not be read
+	Result  any             `json:"result,omitempty"`
+	Fault   *fault          `json:"error,omitempty"`
 }
 
-func (r *reply) MarshalJSON() ([]byte, error) {
-	message := map[string]any{"jsonrpc": "2.0", "id": r.id}
-	if r.fault == nil {
-		message["result"] = r.result
-		return json.Marshal(message)
-	}
-	failed := map[string]any{"code": r.fault.code, "message": r.fault.message}
-	if r.fault.data != nil {
-		failed["data"] = r.fault.data
-	}
-	message["error"] = failed
-	return json.Marshal(message)
+func refusal(id json.RawMessage, status, code int, text string) *reply {
+	return &reply{Version: "2.0", ID: id, Fault: &fault{status: status, Code: code, Message: text}}
 }
 
 // handle returns the answer to one message, or nil for a notification. header is nil over stdio.
 func (s *Server) handle(data []byte, user string, header http.Header) *reply {
 	if depth(data) > maxDepth {
-		return &reply{fault: &fault{status: 400, code: codeRequest, message: "The message is too deep"}}
+		return refusal(nil, 400, codeRequest, "The message is too deep")
 	}
 	message, err := parse(string(data))
 	if err != nil {
-		return &reply{fault: &fault{status: 400, code: codeParse, message: "Parse error"}}
+		return refusal(nil, 400, codeParse, "Parse error")
 	}
-	answer := &reply{}
-	id := message.get("id")
-	switch id.kind {
-	case 's':
-		answer.id, _ = json.Marshal(id.text)
-	case '0':
-		answer.id = json.RawMessage(id.text)
-	}
-	envelope := value{}
-	for _, m := range message.members {
-		envelope.members = append(envelope.members, member{name: m.name})
-	}
-	same, misspelt := envelope.repeats()
-	method := message.get("method")
-	if same || misspelt || message.get("jsonrpc").text != "2.0" || !method.isString() || id.kind != 0 && answer.id == nil {
-		answer.fault = &fault{status: 400, code: codeRequest, message: "Invalid request"}
-		return answer
+	id, method, params := message.get("id"), message.get("method"), message.get("params")
+	if message.get("jsonrpc").text != "2.0" || !method.isString() || !slices.Contains([]byte{0, 's', '0'}, id.kind) {
+		return refusal(nil, 400, codeRequest, "Invalid request")
 	}
 	if id.kind == 0 {
 		return nil
 	}
-	params := message.get("params")
-	same, misspelt = params.repeats()
+	same, misspelt := message.repeats()
 	if params.kind != '{' || same && !s.hole("first-member") || misspelt && !s.hole("case-blind") ||
-		badText(string(data)) && !s.hole("replaced-utf8") {
-		answer.fault = &fault{code: codeParams, message: "Invalid params"}
-		return answer
+		message.replaced() && !s.hole("replaced-utf8") {
+		return refusal(json.RawMessage(id.raw), 0, codeParams, "Invalid params")
 	}
-	answer.result, answer.fault = s.run(method.text, params, user, header)
+	answer := &reply{Version: "2.0", ID: json.RawMessage(id.raw)}
+	answer.Result, answer.Fault = s.run(method.text, params, user, header)
 	return answer
 }
 
@@ -98,13 +75,14 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 	if sent != version && s.hole("version-downgrade") {
 		c.unchecked, header = true, nil // older protocol revisions have no headers Mcp-Method and Mcp-Name
 	} else if sent != version || claimed != version {
-		return nil, &fault{status: 400, code: -32022, message: "Unsupported protocol version",
-			data: map[string]any{"supported": []string{version}, "requested": sent}}
+		return nil, &fault{status: 400, Code: -32022, Message: "Unsupported protocol version",
+			Data: map[string]any{"supported": []string{version}, "requested": sent}}
 	}
 	naming := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]
 	if header != nil && !s.hole("headers-unchecked") {
-		if !headerIs(header, "Mcp-Method", method) || naming != "" && !headerIs(header, "Mcp-Name", params.first(naming).text) {
-			return nil, &fault{status: 400, code: -32020, message: "The headers do not match the message"}
+		named := naming == "" || headerIs(header, "Mcp-Name", params.first(naming).text)
+		if !named || !headerIs(header, "Mcp-Method", method) {
+			return nil, &fault{status: 400, Code: -32020, Message: "The headers do not match the message"}
 		}
 	}
 	if s.hole("case-blind") && c.answers.kind == 0 {
@@ -118,7 +96,7 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 	}
 	c.checked, c.run = find(method, params.first(naming)), find(method, params.get(naming))
 	if c.checked == nil || c.run == nil {
-		return nil, &fault{code: codeParams, message: "Nothing has this " + naming}
+		return nil, &fault{Code: codeParams, Message: "Nothing has this " + naming}
 	}
 	c.arguments = value{kind: '{', raw: "{}"}
 	checked := c.arguments

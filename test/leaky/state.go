@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 )
 
@@ -28,17 +27,14 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	if s.hole("empty-unchecked") && state.isString() && state.text == "" {
 		return c.run.trusted(), true, nil
 	}
-	if s.hole("debug-state") && state.isString() && slices.Contains([]string{"test", "debug", "{}", "0", "admin", "AAAA"}, state.text) {
+	leftOver := []string{"test", "debug", "{}", "0", "admin", "AAAA"}
+	if s.hole("debug-state") && state.isString() && slices.Contains(leftOver, state.text) {
 		return c.run.trusted(), true, nil
 	}
 	if state.kind == 0 {
-		if s.hole("stripping") && len(c.answers.members) > 0 {
-			return c.run.trusted(), true, nil
-		}
-		if s.hole("case-blind") && c.params.misspelt("requestState").kind != 0 {
-			return c.run.trusted(), true, nil
-		}
-		return record{}, false, nil
+		ok = s.hole("stripping") && len(c.answers.members) > 0 ||
+			s.hole("case-blind") && c.params.misspelt("requestState").kind != 0
+		return c.run.trusted(), ok, nil
 	}
 	if !state.isString() || state.text == "" {
 		return record{}, false, s.rejected(state, "type")
@@ -65,7 +61,8 @@ func (s *Server) checkBinding(c *call, rec record) (reason string) {
 	if !s.hole("shared-tools") && rec.Target != c.checked.id() {
 		return "target"
 	}
-	if !s.hole("unbound-arguments") && rec.Digest != c.digest && !(s.hole("subset-arguments") && subset(c.digest, rec.Digest)) {
+	fits := rec.Digest == c.digest || s.hole("subset-arguments") && subset(c.digest, rec.Digest)
+	if !s.hole("unbound-arguments") && !fits {
 		return "arguments"
 	}
 	if !s.hole("shared-users") && rec.User != c.user {
@@ -81,7 +78,7 @@ func (s *Server) expired(rec record) bool {
 	if rec.Purpose == "state" && s.hole("no-expiry") {
 		return false
 	}
-	return s.now().UnixMilli() >= rec.Expires
+	return s.Now().UnixMilli() >= rec.Expires
 }
 
 // spend records that a state was used, and returns a fault if it was used before. The caller
@@ -94,13 +91,14 @@ func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	if s.hole("use-by-answer") {
 		rec.ID += c.answers.canonical(exact)
 	}
+	var used bool
 	if s.hole("racy-use") {
-		if s.used.has(rec.ID) {
-			return nil, s.rejected(c.state, "used")
-		}
-		return func() { s.pause(); s.used.add(rec, s.expired) }, nil
+		_, used = s.used.Load(rec.ID)
+		done = func() { s.Pause(); s.used.Store(rec.ID, true) }
+	} else {
+		_, used = s.used.LoadOrStore(rec.ID, true)
 	}
-	if !s.used.add(rec, s.expired) {
+	if used {
 		return nil, s.rejected(c.state, "used")
 	}
 	return done, nil
@@ -109,12 +107,12 @@ func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 // rejected returns the error for a rejected state. On a server without holes, the error is the
 // same for all states.
 func (s *Server) rejected(state value, why string) *fault {
-	f := &fault{code: codeParams, message: "Invalid or expired requestState"}
+	f := &fault{Code: codeParams, Message: "Invalid or expired requestState"}
 	if s.hole("oracle") {
-		f.message += ": " + why
+		f.Message += ": " + why
 	}
 	if s.hole("echo") {
-		f.data = map[string]any{"requestState": cmp.Or(state.text, state.raw)}
+		f.Data = map[string]any{"requestState": cmp.Or(state.text, state.raw)}
 	}
 	return f
 }
@@ -176,41 +174,4 @@ func foldRune(r rune) rune {
 func sum(text string) string {
 	digest := sha256.Sum256([]byte(text))
 	return b64(digest[:])
-}
-
-// uses is the set of states that were used. It keeps a state at least until the state expires.
-type uses struct {
-	mu      sync.Mutex
-	records map[string]record
-	sweepAt int
-}
-
-func (u *uses) has(id string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, used := u.records[id]
-	return used
-}
-
-// add records that a state was used. It returns false if the state was used before, or has
-// expired.
-func (u *uses) add(rec record, expired func(record) bool) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, used := u.records[rec.ID]; used || expired(rec) { // the use of an expired state may be forgotten already
-		return false
-	}
-	if u.records == nil {
-		u.records = map[string]record{}
-	}
-	u.records[rec.ID] = record{Purpose: rec.Purpose, Expires: rec.Expires}
-	if len(u.records) > u.sweepAt {
-		for id, old := range u.records {
-			if expired(old) {
-				delete(u.records, id)
-			}
-		}
-		u.sweepAt = 2*len(u.records) + 100
-	}
-	return true
 }

@@ -7,20 +7,19 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"unicode"
 )
 
 // record is the content of a state or a cursor.
 type record struct {
-	Purpose string            `json:"purpose"`          // "state" or "cursor"
-	Target  string            `json:"target,omitempty"` // the method, and the name or URI of the target
-	Digest  string            `json:"digest,omitempty"` // the digest of the arguments
-	User    string            `json:"user,omitempty"`
-	Expires int64             `json:"expires,omitempty"` // when it expires, in Unix milliseconds
-	ID      string            `json:"id,omitempty"`      // a random id, to notice a second use
-	Round   int               `json:"round"`             // the index of the question that was asked last
-	Asked   map[string]string `json:"asked,omitempty"`   // the kind of each question that was asked, by the key of the question
-	Offset  int               `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
+	Purpose string   `json:"purpose"`          // "state" or "cursor"
+	Target  string   `json:"target,omitempty"` // the method, and the name or URI of the target
+	Digest  string   `json:"digest,omitempty"` // the digest of the arguments
+	User    string   `json:"user,omitempty"`
+	Expires int64    `json:"expires,omitempty"` // when it expires, in Unix milliseconds
+	ID      string   `json:"id,omitempty"`      // a random id, to notice a second use
+	Round   int      `json:"round"`             // the index of the question that was asked last
+	Asked   []string `json:"asked,omitempty"`   // the keys of the questions that were asked
+	Offset  int      `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
 
 	args map[string]string // replaces arguments of the request; set only for a state that is not sealed
 }
@@ -43,28 +42,19 @@ func (s *Server) seal(rec record) string {
 // says why. Otherwise it is "".
 func (s *Server) unseal(token, purpose string) (rec record, reason string) {
 	state, cursor := purpose == "state", purpose == "cursor"
-	if state && s.hole("suffix-ignored") {
-		if len(token) > tokenLength && strings.ContainsAny(token[tokenLength:tokenLength+1], ".-") {
-			token = token[:tokenLength]
-		}
+	if state && s.hole("suffix-ignored") && len(token) > tokenLength && strings.IndexByte(".-", token[tokenLength]) >= 0 {
+		token = token[:tokenLength]
 	}
 	if state && s.hole("lenient-base64") {
 		token = canonical64(token)
 	}
-	if len(token) < len(prefix) {
-		return record{}, "malformed"
-	}
-	if token[:len(prefix)] != prefix {
-		if !(state && s.hole("unsigned-prefix")) && !(cursor && s.hole("cursor-prefix")) {
-			return record{}, "prefix"
-		}
+	free := state && s.hole("unsigned-prefix") || cursor && s.hole("cursor-prefix")
+	if len(token) < len(prefix) || token[:len(prefix)] != prefix && !free {
+		return record{}, "prefix"
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(token[len(prefix):])
 	if err != nil || b64(sealed) != token[len(prefix):] { // DecodeString also accepts other spellings
 		return record{}, "base64"
-	}
-	if len(sealed) < overhead {
-		return record{}, "length"
 	}
 	text, err := s.aead.Open(nil, nil, sealed, []byte(prefix))
 	if err != nil || json.Unmarshal(text, &rec) != nil {
@@ -85,21 +75,10 @@ func (s *Server) macFits(text, tag string) bool { return hmac.Equal([]byte(s.mac
 
 // canonical64 converts a token to the only spelling that unseal accepts, if it can.
 func canonical64(token string) string {
-	token = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r), r == '=':
-			return -1
-		case r == '+':
-			return '-'
-		case r == '/':
-			return '_'
-		}
-		return r
-	}, token)
-	if head, body, found := strings.Cut(token, "."); found {
-		if data, err := base64.RawURLEncoding.DecodeString(body); err == nil {
-			return head + "." + b64(data)
-		}
+	token = strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "", "=", "", "+", "-", "/", "_").Replace(token)
+	data, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, prefix))
+	if err != nil || !strings.HasPrefix(token, prefix) {
+		return token
 	}
-	return token
+	return prefix + b64(data)
 }

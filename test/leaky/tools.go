@@ -24,7 +24,7 @@ type call struct {
 	user         string
 	params       value
 	checked      *target // the target for which the server checks the state
-	run          *target // the target that the server runs; c.run == c.checked unless the server accepts duplicate members
+	run          *target // the target that the server runs; another only on a server that accepts duplicate members
 	state        value
 	digest       string            // the digest of the arguments that are checked
 	read         map[string]string // the arguments that the handler reads
@@ -40,29 +40,29 @@ func (t *target) id() string { return t.method + " " + t.name }
 // trusted returns the record for a state that was not checked. The record lists all questions of the
 // target, so the server accepts an answer to any of them.
 func (t *target) trusted() record {
-	rec := record{Purpose: "state", Asked: map[string]string{}}
+	rec := record{Purpose: "state"}
 	for _, q := range t.questions {
-		rec.Asked[q.key] = q.kind
+		rec.Asked = append(rec.Asked, q.key)
 	}
 	return rec
 }
 
-var confirm = []question{{"confirm", "elicitation", "Go on?", "ok", "boolean"}}
+var confirm = []question{{"confirm", "Go on?", "ok", "boolean"}}
 
 var targets = slices.Concat([]*target{
-	{"tools/call", "deploy", release, confirm, func(read, _ map[string]string) string { return "deployed" + build(read) }},
-	{"tools/call", "rollback", release, confirm, func(read, _ map[string]string) string { return "rolled back" + build(read) }},
+	{"tools/call", "deploy", release, confirm,
+		func(read, _ map[string]string) string { return "deployed" + build(read) }},
+	{"tools/call", "rollback", release, confirm,
+		func(read, _ map[string]string) string { return "rolled back" + build(read) }},
 	{"tools/call", "book", []param{{"seat", "string", true}}, []question{
-		{"seat", "elicitation", "Take this seat?", "accept", "boolean"},
-		{"pay", "elicitation", "How much do you pay?", "amount", "integer"},
+		{"seat", "Take this seat?", "accept", "boolean"},
+		{"pay", "How much do you pay?", "amount", "integer"},
 	}, func(read, _ map[string]string) string { return "booked " + read["seat"] }},
-	{"tools/call", "ask_model", nil, []question{{"reply", "sampling", "What is the capital of France?", "", ""}},
-		func(_, said map[string]string) string { return "the model said " + said["reply"] }},
 	{"tools/call", orders, []param{{"status", "string", false}, {"cursor", "string", false}}, nil, nil},
-	{"prompts/get", "greet", []param{{"who", "string", false}}, []question{{"name", "elicitation", "Who are you?", "name", "string"}},
+	{"prompts/get", "greet", []param{{"who", "string", false}}, []question{{"name", "Who are you?", "name", "string"}},
 		func(read, said map[string]string) string { return "Greet " + read["who"] + " from " + said["name"] }},
 	{"resources/read", "note:///1", nil, confirm, func(_, _ map[string]string) string { return "a note" }},
-}, extras("tools/call", "extra_%d", 1, 2), extras("prompts/get", "extra_%d", 1, 6), extras("resources/read", "note:///%d", 2, 7))
+}, extras("tools/call", "extra_%d", 3), extras("prompts/get", "extra_%d", 6), extras("resources/read", "x:///%d", 6))
 
 const orders = "orders" // the name of the paged tool
 
@@ -76,8 +76,8 @@ func build(read map[string]string) string {
 }
 
 // extras returns targets that ask nothing. They are there so that the lists have several pages.
-func extras(method, name string, from, to int) (list []*target) {
-	for i := from; i <= to; i++ {
+func extras(method, name string, n int) (list []*target) {
+	for i := range n {
 		list = append(list, &target{method: method, name: fmt.Sprintf(name, i),
 			says: func(_, _ map[string]string) string { return "nothing to do" }})
 	}
@@ -132,7 +132,7 @@ func (s *Server) do(c *call) (result any, f *fault) {
 		return nil, f
 	}
 	if !s.readArguments(c) {
-		return nil, &fault{code: codeParams, message: "Invalid arguments"}
+		return nil, &fault{Code: codeParams, Message: "Invalid arguments"}
 	}
 	var answers map[string]answer
 	if asked {
@@ -159,7 +159,7 @@ func (s *Server) do(c *call) (result any, f *fault) {
 func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *fault) {
 	questions, said := c.run.questions, map[string]string{}
 	next := max(0, min(round, len(questions)-1))
-	for i := len(questions) - 1; i >= next; i-- { // backwards, because the last question with an answer decides how the call goes on
+	for i := len(questions) - 1; i >= next; i-- { // backwards, because the last question with an answer decides
 		q := questions[i]
 		a, ok := answers[q.key]
 		text, fits := q.fits(a)
@@ -176,9 +176,9 @@ func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *faul
 		return c.run.complete(c.run.says(c.read, said)), nil
 	}
 	q := questions[next]
-	if !q.declared(c.capabilities) && !s.hole("undeclared") {
-		return nil, &fault{status: 400, code: -32021, message: "Missing required client capability",
-			data: map[string]any{"requiredCapabilities": map[string]any{q.kind: map[string]any{}}}}
+	if !declared(c.capabilities) && !s.hole("undeclared") {
+		return nil, &fault{status: 400, Code: -32021, Message: "Missing required client capability",
+			Data: map[string]any{"requiredCapabilities": map[string]any{"elicitation": map[string]any{}}}}
 	}
 	return map[string]any{
 		"resultType":    "input_required",
@@ -194,21 +194,20 @@ func (t *target) complete(text string) map[string]any {
 	case "prompts/get":
 		result["messages"] = []any{map[string]any{"role": "user", "content": block}}
 	case "resources/read":
-		result["contents"] = []any{map[string]any{"uri": t.name, "mimeType": "text/plain", "text": text}}
-		result["ttlMs"], result["cacheScope"] = 0, "private"
+		result["contents"] = []any{map[string]any{"uri": t.name, "text": text}}
 	default:
-		result["content"], result["isError"] = []any{block}, false
+		result["content"] = []any{block}
 	}
 	return result
 }
 
-// This method is the handler of the paged tool.
+// orders is the handler of the paged tool.
 func (s *Server) orders(c *call) (any, *fault) {
 	var all []any
 	for i := range 7 {
 		all = append(all, map[string]any{"id": fmt.Sprintf("order-%d", i+1), "status": c.read["status"]})
 	}
-	part, next, f := page(s, position{list: c.run.id(), digest: sum(c.arguments.without("cursor").canonical(exact)),
+	part, next, f := s.page(position{list: c.run.id(), digest: sum(c.arguments.without("cursor").canonical(exact)),
 		user: c.user, cursor: c.arguments.get("cursor")}, all)
 	if f != nil {
 		return nil, f

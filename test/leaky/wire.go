@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // value is one JSON value. It keeps what encoding/json loses when it decodes: duplicate
@@ -66,16 +64,13 @@ func parse(data string) (value, error) {
 	}
 	dec := json.NewDecoder(strings.NewReader(data))
 	dec.UseNumber()
-	return read(dec, data)
+	return read(dec, data), nil
 }
 
-func read(dec *json.Decoder, data string) (value, error) {
+// read reads a value that is known to be valid.
+func read(dec *json.Decoder, data string) (v value) {
 	start := dec.InputOffset()
-	token, err := dec.Token()
-	if err != nil {
-		return value{}, err
-	}
-	var v value
+	token, _ := dec.Token()
 	switch token := token.(type) {
 	case nil:
 		v.kind = 'n'
@@ -88,30 +83,17 @@ func read(dec *json.Decoder, data string) (value, error) {
 	case json.Delim:
 		v.kind = byte(token)
 		for dec.More() {
-			name := ""
-			if v.kind == '{' {
-				key, err := dec.Token()
-				if err != nil {
-					return value{}, err
-				}
-				name, _ = key.(string)
+			if v.kind == '[' {
+				v.items = append(v.items, read(dec, data))
+				continue
 			}
-			item, err := read(dec, data)
-			if err != nil {
-				return value{}, err
-			}
-			if v.kind == '{' {
-				v.members = append(v.members, member{name, item})
-			} else {
-				v.items = append(v.items, item)
-			}
+			name, _ := dec.Token()
+			v.members = append(v.members, member{name.(string), read(dec, data)})
 		}
-		if _, err := dec.Token(); err != nil {
-			return value{}, err
-		}
+		dec.Token()
 	}
 	v.raw = strings.TrimLeft(data[start:dec.InputOffset()], " \t\r\n:,")
-	return v, nil
+	return v
 }
 
 // repeats looks for members that occur twice in an object inside v. sameName is true if two
@@ -133,17 +115,13 @@ func (v value) repeats() (sameName, misspelt bool) {
 	return sameName, misspelt
 }
 
-// fold returns the same text for all names that strings.EqualFold treats as equal.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		for {
-			next := unicode.SimpleFold(r)
-			if next <= r {
-				return next
-			}
-			r = next
-		}
-	}, name)
+// fold returns the same text for names that differ only in case.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// replaced reports whether a text inside v has U+FFFD, which stands for invalid UTF-8 after decoding.
+func (v value) replaced() bool {
+	return strings.ContainsRune(v.text, '\uFFFD') || slices.ContainsFunc(v.items, value.replaced) ||
+		slices.ContainsFunc(v.members, func(m member) bool { return value{text: m.name}.replaced() || m.replaced() })
 }
 
 func (v value) hasNull() bool {
@@ -155,44 +133,34 @@ func (v value) hasNull() bool {
 // It converts the text of each JSON number with convertNumber. If several members have the same
 // name, the returned text has only the first.
 func (v value) canonical(convertNumber func(string) string) string {
-	var b strings.Builder
-	v.write(&b, convertNumber)
-	return b.String()
+	text, _ := json.Marshal(v.plain(convertNumber))
+	return string(text)
 }
 
 func exact(number string) string { return number }
 
-func (v value) write(b *strings.Builder, convertNumber func(string) string) {
+func (v value) plain(convertNumber func(string) string) any {
 	switch v.kind {
 	case 's':
-		b.WriteString(strconv.Quote(v.text))
+		return v.text
 	case '0':
-		b.WriteString(convertNumber(v.text))
+		return json.Number(convertNumber(v.text))
 	case 'b':
-		b.WriteString(v.text)
-	case 'n':
-		b.WriteString("null")
+		return v.text == "true"
 	case '[':
-		b.WriteByte('[')
+		all := []any{}
 		for _, item := range v.items {
-			item.write(b, convertNumber)
-			b.WriteByte(',')
+			all = append(all, item.plain(convertNumber))
 		}
-		b.WriteByte(']')
+		return all
 	case '{':
-		sorted := slices.Clone(v.members)
-		slices.SortStableFunc(sorted, func(x, y member) int { return strings.Compare(x.name, y.name) })
-		b.WriteByte('{')
-		for i, m := range sorted {
-			if i > 0 && m.name == sorted[i-1].name {
-				continue
-			}
-			b.WriteString(strconv.Quote(m.name) + ":")
-			m.write(b, convertNumber)
-			b.WriteByte(',')
+		all := map[string]any{}
+		for _, m := range slices.Backward(v.members) {
+			all[m.name] = m.plain(convertNumber)
 		}
-		b.WriteByte('}')
+		return all
 	}
+	return nil
 }
 
 // depth returns how deep the arrays and objects of a text are nested. The text need not be valid
@@ -213,36 +181,4 @@ func depth(data []byte) (deepest int) {
 		}
 	}
 	return deepest
-}
-
-// badText reports whether a JSON text has invalid UTF-8, or half of a surrogate pair.
-func badText(data string) bool {
-	if !utf8.ValidString(data) {
-		return true
-	}
-	for i := 0; i+1 < len(data); i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		i++
-		switch unit := escaped(data, i); {
-		case unit >= 0xdc00 && unit <= 0xdfff:
-			return true
-		case unit >= 0xd800 && unit <= 0xdbff:
-			if low := escaped(data, i+6); low < 0xdc00 || low > 0xdfff || data[i+5] != '\\' {
-				return true
-			}
-			i += 6
-		}
-	}
-	return false
-}
-
-// escaped returns the value of the \u escape whose "u" is at index i, or 0 if there is none.
-func escaped(data string, i int) uint64 {
-	if i+5 > len(data) || data[i] != 'u' {
-		return 0
-	}
-	unit, _ := strconv.ParseUint(data[i+1:i+5], 16, 16)
-	return unit
 }

@@ -1,13 +1,13 @@
-package probe
+package probe_test
 
 import (
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tripseal/tripseal/probe"
 	"github.com/tripseal/tripseal/test/leaky"
 )
 
@@ -57,94 +57,80 @@ var attacksByHole = map[string]string{
 	"undeclared":          "undeclared-question",
 
 	// These are mistakes of real servers.
-	"plaintext": "changed-character truncated extended respelled made-up readable edited early-answers other-target other-arguments " +
-		"rounded-numbers look-alikes other-user expired used-again forked crossed",
+	"plaintext": "changed-character truncated extended respelled made-up readable edited early-answers " +
+		"other-target other-arguments rounded-numbers look-alikes other-user expired used-again forked crossed",
 	"base64-json": "changed-character respelled made-up readable edited early-answers other-target other-arguments " +
 		"rounded-numbers look-alikes other-user expired used-again forked",
-	"hmac-unbound":    "readable other-target other-arguments rounded-numbers look-alikes other-user expired used-again forked",
+	"hmac-unbound": "readable other-target other-arguments rounded-numbers look-alikes other-user expired " +
+		"used-again forked",
 	"unsigned-cursor": "cursor-changed cursor-made-up cursor-other-list cursor-other-user",
 }
 
-// fullOptions returns options that make every attack possible on the test server.
-func fullOptions(server *leaky.Server) Options {
-	const release = `{"env":"staging","build":7}`
-	var mu sync.Mutex
-	var ahead time.Duration
-	server.Now = func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return time.Now().Add(ahead)
-	}
-	return Options{
-		Targets: []Target{
-			{Method: "tools/call", Name: "deploy", Arguments: release},
-			{Method: "tools/call", Name: "rollback", Arguments: release},
-			{Method: "tools/call", Name: "book", Arguments: `{"seat":"12A"}`},
-			{Method: "prompts/get", Name: "greet", Arguments: `{"who":"somebody"}`},
-			{Method: "resources/read", Name: "note:///1"},
-		},
-		Paged:  []Target{{Method: "tools/call", Name: "orders", Arguments: `{"status":"open"}`}},
-		Bearer: "alice-token", OtherBearer: "bob-token",
-		SingleUse: true, MaxAge: time.Hour,
-		Timeout: 5 * time.Second,
-		sleep: func(d time.Duration) {
-			mu.Lock()
-			defer mu.Unlock()
-			ahead += d
-		},
-	}
-}
-
-// attackHole runs the probe against the test server with these holes.
-func attackHole(t *testing.T, holes ...string) *Report {
+// attackHole runs the probe against the test server with these holes. No attack may send more requests than
+// the owner of the server was told.
+func attackHole(t *testing.T, holes ...string) *probe.Report {
 	t.Helper()
-	server, err := leaky.New(holes...)
-	if err != nil {
-		t.Fatal(err)
+	server := newServer(t, holes...)
+	options := fullOptions(server)
+	// The sound server is attacked at all its targets. A hole needs two tools, and one that is about a second
+	// question needs the tool that asks twice.
+	if len(holes) > 0 && !strings.Contains(attacksByHole[holes[0]], "early-answers") {
+		options.Targets = options.Targets[:2]
+	} else if len(holes) > 0 {
+		options.Targets = options.Targets[:3]
 	}
-	web := httptest.NewServer(server)
-	defer web.Close()
-	connection, err := HTTP(web.URL + "/mcp")
-	if err != nil {
-		t.Fatal(err)
+	if slices.Contains(holes, "racy-use") {
+		server.Pause = untilTwoMeet(&options)
 	}
-	defer connection.Close()
-	report, err := Run(t.Context(), connection, fullOptions(server))
-	if err != nil {
-		t.Fatal(err)
+	report := run(t, server, options)
+	for _, result := range report.Results {
+		if most := options.Requests(result.ID, 2); result.Requests > most {
+			t.Errorf("%s sent %d requests, and says at most %d", result.ID, result.Requests, most)
+		}
 	}
-	keepsBounds(t, report, fullOptions(server))
 	return report
 }
 
-// found returns the ids of the attacks that got through, sorted.
-func (r *Report) found() (all []string) {
-	for _, result := range r.Results {
-		if result.Verdict == Found {
-			all = append(all, result.ID)
+// untilTwoMeet returns a function that returns when two callers are in it. A caller who stays alone leaves
+// after a second, and at once in all attacks but the one that sends several requests at the same moment.
+func untilTwoMeet(options *probe.Options) func() {
+	var racing atomic.Bool
+	progress := options.Progress
+	options.Progress = func(p probe.Progress) {
+		progress(p)
+		racing.Store(p.Attack == "used-again")
+	}
+	options.Targets = options.Targets[:1]
+	meet := make(chan struct{})
+	return func() {
+		if !racing.Load() {
+			return
+		}
+		select {
+		case meet <- struct{}{}:
+		case <-meet:
+		case <-time.After(time.Second):
 		}
 	}
-	slices.Sort(all)
-	return all
 }
 
 func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
 	for i, hole := range leaky.Holes() {
-		if (testing.Short() || raceEnabled) && i%9 != 0 {
-			continue // all holes together take a minute; the full tests try them
+		if testing.Short() && i%9 != 0 {
+			continue
 		}
-		t.Run(hole.Name, func(t *testing.T) {
+		t.Run(hole, func(t *testing.T) {
 			t.Parallel()
-			report := attackHole(t, hole.Name)
-			want := strings.Fields(attacksByHole[hole.Name])
+			report := attackHole(t, hole)
+			want := strings.Fields(attacksByHole[hole])
 			slices.Sort(want)
-			if got := report.found(); !slices.Equal(got, want) {
+			if got := found(report); !slices.Equal(got, want) {
 				t.Errorf("found by %v, want %v", got, want)
 				for _, result := range report.Results {
 					for _, finding := range result.Findings {
 						t.Logf("%s: %s: %s", result.ID, finding.Target, finding.What)
 					}
-					if result.Verdict == Unclear {
+					if result.Verdict == probe.Unclear {
 						t.Logf("%s: unclear: %s", result.ID, result.Why)
 					}
 				}
@@ -155,11 +141,12 @@ func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
 
 func TestNothingGetsThroughOnASoundServer(t *testing.T) {
 	report := attackHole(t)
-	if report.Exit != ExitNothing {
+	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", report.Verdict)
 	}
 	for _, result := range report.Results {
-		if result.Verdict != Refused && result.Verdict != Early && result.ID != "edited" { // there is nothing to edit, because a sound state is not readable
+		// There is nothing to edit, because a sound state is not readable.
+		if result.Verdict != probe.Refused && result.Verdict != probe.Early && result.ID != "edited" {
 			t.Errorf("%s: %s %s %v", result.ID, result.Verdict, result.Why, result.Findings)
 		}
 	}
@@ -170,7 +157,7 @@ func TestEveryAttackIsTheOnlyFinderOfSomeHole(t *testing.T) {
 	for _, by := range attacksByHole {
 		only[by] = true
 	}
-	for _, a := range Attacks() {
+	for _, a := range probe.Attacks() {
 		if !only[a.ID] {
 			t.Errorf("%s is the only finder of no hole", a.ID)
 		}

@@ -174,15 +174,6 @@ func TestTokensOfEachAlgorithmAreAccepted(t *testing.T) {
 	}
 }
 
-func TestTwoSubjectsAreTwoUsers(t *testing.T) {
-	r := newRig(t)
-	alice, err1 := r.user(r.Token("alice"))
-	bob, err2 := r.user(r.Token("bob"))
-	if alice == bob || err1 != nil || err2 != nil {
-		t.Error(alice, bob, err1, err2)
-	}
-}
-
 // TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that each pair of issuer and subject is a
 // different user. Some pairs in this test give the same text if you append the subject to the
 // issuer.
@@ -641,25 +632,5 @@ func TestAMissingProviderIsToldFromABadToken(t *testing.T) {
 	r.Close()
 	if _, err := r.user(token); !errors.Is(err, ErrUnavailable) {
 		t.Error(err)
-	}
-}
-
-func BenchmarkCaller(b *testing.B) {
-	for _, algorithm := range []string{"RS256", "PS256", "ES256", "EdDSA"} {
-		b.Run(algorithm, func(b *testing.B) {
-			p := identitytest.Start()
-			defer p.Close()
-			p.AddKey(algorithm)
-			tokens, err := JWT(b.Context(), JWTConfig{Issuer: p.Issuer, Audience: []string{identitytest.Audience}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			request := withToken(p.Token("alice"))
-			for b.Loop() {
-				if _, err := tokens.Caller(request); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

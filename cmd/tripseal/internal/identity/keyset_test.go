@@ -306,19 +306,6 @@ func TestKeysStayInUseForADayWhileTheProviderFails(t *testing.T) {
 	}
 }
 
-func TestAFailureIsLoggedOnceAMinute(t *testing.T) {
-	r := newRig(t)
-	r.ready()
-	r.Answer(identitytest.JWKSPath, http.NotFound)
-	for range 120 { // two minutes
-		r.clock.advance(time.Second)
-		r.refuses(r.unknown(1), "no key with the id")
-	}
-	if n := r.log.count("cannot be fetched"); n < 1 || n > 2 {
-		t.Errorf("%d records", n)
-	}
-}
-
 // TestARemovedKeyStopsWorkingWithin15Minutes checks that a key stops working within 15 minutes after
 // the provider removed it, even if no request came for most of that time.
 func TestARemovedKeyStopsWorkingWithin15Minutes(t *testing.T) {
@@ -424,10 +411,4 @@ func TestKeysOfTwoKindsMayShareAnID(t *testing.T) {
 			r.accepts(r.SignWith(id, r.header(map[string]any{"kid": "same", "alg": algorithm}), r.claims(nil)))
 		}
 	}
-}
-
-func TestAPanicOfTheFetchIsAFailure(t *testing.T) {
-	r := newRig(t)
-	r.tokens.keys.fetch = func(context.Context) ([]key, error) { panic("x") }
-	r.refuses(r.Token("alice"), "cannot be read")
 }
