@@ -121,6 +121,9 @@ func (s service) reject(t testing.TB, request tripseal.Request, token string, wa
 	if page.Position() != nil || page.Number() != 0 {
 		t.Fatal("a position came back beside an error")
 	}
+	if next, err := page.Next(t.Context(), cursor.NextPage{}); next != "" || err == nil {
+		t.Fatal("a page that issues cursors came back beside an error")
+	}
 	var rejected *cursor.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != want || s.book.last().Reason != want {
 		t.Fatalf("rejected as %v, want %s", rejected, want)
