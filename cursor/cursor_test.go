@@ -497,6 +497,25 @@ func TestPartsThatFailAreAFailedCheck(t *testing.T) {
 	}
 }
 
+func TestAWalkEndsBeforeItsPageNumbersWrap(t *testing.T) {
+	ring := newRing(t)
+	codec := tripseal.RingCodec(ring, tripseal.PurposeCursor)
+	s := newService(t, cursor.Config{Keys: ring})
+	payload, err := codec.Open(t.Context(), nil, strings.TrimPrefix(s.first(t, list(), at), "mc1."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(payload[14:18], "\xff\xff\xff\xff") // the page's number
+	last, err := codec.Seal(t.Context(), []byte("mc1."), payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := s.accept(t, list(), string(last))
+	if token, err := page.Next(t.Context(), at); page.Number() != 1<<32-1 || token != "" || err == nil {
+		t.Errorf("page %d issues %q, %v", page.Number(), token, err)
+	}
+}
+
 func TestAnythingLongOrStrangeIsInvalid(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	s.reject(t, list(), "mc1."+strings.Repeat("A", 10_000_000), tripseal.ReasonTooLarge)
@@ -823,9 +842,13 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 			t.Errorf("%.10s: %v, want too_large", text, rejected)
 		}
 	}
-	page, _ = cursors.Open(t.Context(), request, "")
-	if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
-		t.Errorf("issued for arguments beyond the limit: %v", err)
+	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)
+	long := tripseal.Request{Method: "tools/call", Target: strings.Repeat("x", 1<<16)}
+	for _, request := range []tripseal.Request{request, long} {
+		page, _ = cursors.Open(t.Context(), request, "")
+		if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
+			t.Errorf("issued for arguments or a name beyond the limit: %v", err)
+		}
 	}
 }
 
