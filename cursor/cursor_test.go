@@ -128,6 +128,9 @@ func (s service) reject(t testing.TB, request tripseal.Request, token string, wa
 	if !errors.As(err, &rejected) || rejected.Reason != want || s.book.last().Reason != want {
 		t.Fatalf("rejected as %v, want %s", rejected, want)
 	}
+	if text, _ := json.Marshal(rejected); string(text) != "{}" {
+		t.Fatalf("as JSON, the error says %s", text)
+	}
 	wantWire, wantErr, wantText := wireInvalid, cursor.ErrInvalid, "tripseal: invalid cursor"
 	if want == tripseal.ReasonExpired {
 		wantWire, wantErr, wantText = wireExpired, cursor.ErrExpired, "tripseal: cursor expired"
@@ -844,7 +847,7 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	}
 	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)
 	long := tripseal.Request{Method: "tools/call", Target: strings.Repeat("x", 1<<16)}
-	for _, request := range []tripseal.Request{request, long} {
+	for _, request := range []tripseal.Request{request, long, {Method: long.Target}} {
 		page, _ = cursors.Open(t.Context(), request, "")
 		if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
 			t.Errorf("issued for arguments or a name beyond the limit: %v", err)
