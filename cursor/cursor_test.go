@@ -121,9 +121,15 @@ func (s service) reject(t testing.TB, request tripseal.Request, token string, wa
 	if page.Position() != nil || page.Number() != 0 {
 		t.Fatal("a position came back beside an error")
 	}
+	if next, err := page.Next(t.Context(), cursor.NextPage{}); next != "" || err == nil {
+		t.Fatal("a page that issues cursors came back beside an error")
+	}
 	var rejected *cursor.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != want || s.book.last().Reason != want {
 		t.Fatalf("rejected as %v, want %s", rejected, want)
+	}
+	if text, _ := json.Marshal(rejected); string(text) != "{}" {
+		t.Fatalf("as JSON, the error says %s", text)
 	}
 	wantWire, wantErr, wantText := wireInvalid, cursor.ErrInvalid, "tripseal: invalid cursor"
 	if want == tripseal.ReasonExpired {
@@ -494,6 +500,25 @@ func TestPartsThatFailAreAFailedCheck(t *testing.T) {
 	}
 }
 
+func TestAWalkEndsBeforeItsPageNumbersWrap(t *testing.T) {
+	ring := newRing(t)
+	codec := tripseal.RingCodec(ring, tripseal.PurposeCursor)
+	s := newService(t, cursor.Config{Keys: ring})
+	payload, err := codec.Open(t.Context(), nil, strings.TrimPrefix(s.first(t, list(), at), "mc1."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(payload[14:18], "\xff\xff\xff\xff") // the page's number
+	last, err := codec.Seal(t.Context(), []byte("mc1."), payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := s.accept(t, list(), string(last))
+	if token, err := page.Next(t.Context(), at); page.Number() != 1<<32-1 || token != "" || err == nil {
+		t.Errorf("page %d issues %q, %v", page.Number(), token, err)
+	}
+}
+
 func TestAnythingLongOrStrangeIsInvalid(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	s.reject(t, list(), "mc1."+strings.Repeat("A", 10_000_000), tripseal.ReasonTooLarge)
@@ -798,9 +823,13 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 			t.Errorf("%.10s: %v, want too_large", text, rejected)
 		}
 	}
-	page, _ = cursors.Open(t.Context(), request, "")
-	if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
-		t.Errorf("issued for arguments beyond the limit: %v", err)
+	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)
+	long := tripseal.Request{Method: "tools/call", Target: strings.Repeat("x", 1<<16)}
+	for _, request := range []tripseal.Request{request, long, {Method: long.Target}} {
+		page, _ = cursors.Open(t.Context(), request, "")
+		if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
+			t.Errorf("issued for arguments or a name beyond the limit: %v", err)
+		}
 	}
 }
 
