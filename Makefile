@@ -1,4 +1,5 @@
-.PHONY: check test bench fuzz mutate model fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
+SHELL = bash
+.PHONY: check test long bench fuzz mutate model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -9,8 +10,10 @@ test: ## all tests of all modules
 bench: ## against the floor and against what one would use instead
 	cd test/bench && go run .
 
-fuzz: ## five minutes for every fuzz target
-	FUZZTIME=5m .ci/run
+long: fuzz mutate model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
+
+fuzz: ## a minute for every fuzz target
+	test/fuzz 1m
 
 mutate: ## 10,000 mutated requests for a server on each SDK, with the race detector
 	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run '^TestTheServerSurvivesMutatedRequests$$' -v ./test/conformance
@@ -26,6 +29,15 @@ proxy: ## the proxy in front of servers on three SDKs: conformance, clients, att
 
 model: ## a million steps of a fleet whose keys rotate
 	TRIPSEAL_MODEL_STEPS=1000000 go test -count 1 -v -run "^TestModelOfRotation$$" ./keys
+
+rotation: ## two rotations of the keys of three replicas under load, 50,000 flows
+	TRIPSEAL_FLOWS=50000 go test -count 1 -timeout 10m -v -run "^TestRotationUnderLoad$$" ./test/rotation
+
+forget: ## every way in which a Redis forgets used tokens
+	. test/install/redis && TRIPSEAL_FORGET=2s go test -count 1 -timeout 20m -v -run "^TestWhatRedisForgetsIsRefused$$" ./replay/redisreplay
+
+valkey: ## single use with Valkey
+	. test/install/valkey && go test -count 1 ./replay/redisreplay
 
 fleet: ## three proxies behind a balancer: rotations, replicas that end, and one Redis
 	TRIPSEAL_FLOWS=500 go test -count 1 -timeout 10m -v \

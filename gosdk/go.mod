@@ -4,8 +4,8 @@ go 1.25.0
 
 require (
 	github.com/google/jsonschema-go v0.4.3
-	github.com/tripseal/tripseal v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.7.0
+	github.com/tripseal/tripseal v0.0.0
 )
 
 require (

@@ -6,14 +6,14 @@ require (
 	filippo.io/age v1.3.2
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/go-jose/go-jose/v4 v4.1.7
-	github.com/tripseal/tripseal v0.0.0
-	github.com/tripseal/tripseal/gosdk v0.0.0
-	github.com/tripseal/tripseal/keys/agekeys v0.0.0
-	github.com/tripseal/tripseal/probe v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
+	github.com/tripseal/tripseal v0.0.0
+	github.com/tripseal/tripseal/gosdk v0.0.0
+	github.com/tripseal/tripseal/keys/agekeys v0.0.0
+	github.com/tripseal/tripseal/probe v0.0.0
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.68.0
 	go.opentelemetry.io/otel/metric v1.46.0
@@ -44,12 +44,12 @@ require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/tripseal/tripseal/otelseal v0.0.0
-	github.com/tripseal/tripseal/replay/redisreplay v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/spf13/pflag v1.0.9
+	github.com/tripseal/tripseal/otelseal v0.0.0
+	github.com/tripseal/tripseal/replay/redisreplay v0.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/crypto v0.55.0 // indirect

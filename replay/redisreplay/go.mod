@@ -3,8 +3,8 @@ module github.com/tripseal/tripseal/replay/redisreplay
 go 1.25.0
 
 require (
-	github.com/tripseal/tripseal v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
+	github.com/tripseal/tripseal v0.0.0
 )
 
 require (
