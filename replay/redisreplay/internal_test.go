@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-const someID = "0123456789abcdef0123456789abcdef01234567"
-
 func TestEverySlotHasATag(t *testing.T) {
 	if crc := crc16("123456789"); crc != 0x31c3 { // this value is in the specification of Redis Cluster
 		t.Fatalf("crc16 = %#x", crc)

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"errors"
 	"bytes"
 	"cmp"
 	"context"
@@ -139,7 +140,7 @@ func parse(text string) (list rules, err error) {
 		list.all = append(list.all, r)
 	}
 	if list.folder == "" || len(list.packages) == 0 {
-		return rules{}, fmt.Errorf("no setting in: or no setting test:")
+		return rules{}, errors.New("a setting named in or test is missing")
 	}
 	return list, nil
 }
