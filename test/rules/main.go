@@ -13,11 +13,11 @@
 package main
 
 import (
-	"errors"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
