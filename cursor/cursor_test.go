@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/big"
 	"strings"
 	"sync"
@@ -514,7 +515,7 @@ func TestAWalkEndsBeforeItsPageNumbersWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := s.accept(t, list(), string(last))
-	if token, err := page.Next(t.Context(), at); page.Number() != 1<<32-1 || token != "" || err == nil {
+	if token, err := page.Next(t.Context(), at); uint32(page.Number()) != math.MaxUint32 || token != "" || err == nil {
 		t.Errorf("page %d issues %q, %v", page.Number(), token, err)
 	}
 }
