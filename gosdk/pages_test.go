@@ -339,15 +339,25 @@ func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
 }
 
 func TestIntegersLeaveWithAllTheirDigits(t *testing.T) {
-	const id = 9007199254740993
+	const want = `{"items":[{"id":9007199254740993,"name":""}]}`
 	protected := gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil)
 	handler := func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]row, *key, error) {
-		return []row{{ID: id}}, nil, nil
+		return []row{{ID: 9007199254740993}}, nil, nil
 	}
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil)
+	var structured []byte
+	protected.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if r, ok := result.(*mcp.CallToolResult); ok {
+				structured, _ = json.Marshal(r.StructuredContent) // a client would round what it decodes
+			}
+			return result, err
+		}
+	})
 	result, err := callTool(t, connect(t, protected.Server(), nil, revision2026), &mcp.CallToolParams{Name: "t"})
-	if err != nil || text(result) != `{"items":[{"id":9007199254740993,"name":""}]}` {
-		t.Errorf("returned %s, %v", text(result), err)
+	if err != nil || text(result) != want || string(structured) != want {
+		t.Errorf("returned %s and %s, %v", text(result), structured, err)
 	}
 }
 
