@@ -52,8 +52,8 @@ proxydiff: ## five minutes of mutated messages through the proxy, read by Python
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
 	test/peers/probed/run all
 
-vectors: ## mint the fixed tokens and cursors anew
-	go test -run "^TestVectors$$" . ./cursor -update
+vectors: ## mint the fixed tokens, cursors and handles anew
+	go test -run "^Test(Handle)?Vectors$$" . ./cursor -update
 
 release: release-tools ## rehearse a release, and write its files into dist; publishes nothing
 	test/release/run

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 const methodTool, methodPrompt = "tools/call", "prompts/get"
@@ -78,12 +79,21 @@ func New(config Config) (*Boundary, error) {
 
 // outlast tells the key source how long the tokens of the sealing format live. It returns
 // the source's error, or nil if the source accepts that lifetime or there is no source.
-func (b *Boundary) outlast() (err error) {
+func (b *Boundary) outlast() error {
 	record := b.formats[0].record
-	if record == nil || record.ring == nil {
+	if record == nil {
 		return nil
 	}
-	fail := guard(func() error { err = record.ring.Outlast(max(b.config.TTL, b.config.URLTTL)); return nil }, ReasonCodecFailed)
+	return tellLifetime(record.ring, max(b.config.TTL, b.config.URLTTL))
+}
+
+// tellLifetime tells the key source of a codec how long the texts live that the codec seals. It
+// returns the source's error. If the codec is nil, there is no source.
+func tellLifetime(codec *ringCodec, lifetime time.Duration) (err error) {
+	if codec == nil {
+		return nil
+	}
+	fail := guard(func() error { err = codec.Outlast(lifetime); return nil }, ReasonCodecFailed)
 	if fail != nil {
 		err = fail.Cause
 	}

@@ -2,6 +2,7 @@ package tripseal
 
 import (
 	"context"
+	"strings"
 )
 
 // Codec seals payloads into texts, and opens only texts that it sealed. It knows nothing
@@ -41,6 +42,8 @@ const (
 	PurposeState Purpose = iota
 	// PurposeCursor is for pagination cursors.
 	PurposeCursor
+	// PurposeHandle is for handles: see [Handles].
+	PurposeHandle
 
 	purposes // the number of purposes
 )
@@ -52,6 +55,7 @@ var purposeDetails = [purposes]struct {
 }{
 	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm", 'S'},
 	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm", 'C'},
+	PurposeHandle: {"mh1.", "tripseal/1 handle aes-256-gcm", 'H'},
 }
 
 func (p Purpose) valid() bool { return p < purposes }
@@ -72,4 +76,14 @@ func (p Purpose) Mark() byte {
 		return 0
 	}
 	return purposeDetails[p].mark
+}
+
+// hasOwnPrefix reports whether a text begins with one of tripseal's own prefixes.
+func hasOwnPrefix(text string) bool {
+	for p := range purposes {
+		if strings.HasPrefix(text, p.Prefix()) {
+			return true
+		}
+	}
+	return false
 }

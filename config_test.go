@@ -52,6 +52,7 @@ func TestConfigErrorsTeach(t *testing.T) {
 		"nil format":                  {tripseal.Config{Keys: ring, Audience: "a", AlsoOpen: []tripseal.Accepted{{}}}, "format 1 of Config.AlsoOpen is nil"},
 		"the native prefix":           {tripseal.Config{Format: own("ms1."), Audience: "a"}, "taken by the native"},
 		"the cursor prefix":           {tripseal.Config{Format: own("mc1."), Audience: "a"}, "taken by the native"},
+		"the handle prefix":           {tripseal.Config{Format: own("mh1."), Audience: "a"}, "taken by the native"},
 		"no full stop":                {tripseal.Config{Format: own("own1"), Audience: "a"}, "full stop"},
 		"upper case":                  {tripseal.Config{Format: own("Own1."), Audience: "a"}, "lower-case"},
 		"short prefix":                {tripseal.Config{Format: own("o."), Audience: "a"}, "2 to 16"},

@@ -1,6 +1,7 @@
 package tripseal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -13,9 +14,10 @@ import (
 // if you do not need the reason.
 var ErrRejected = errors.New("tripseal: token rejected")
 
-// RejectError means that [Boundary.Open] did not accept a token. Its text is the same
-// for every reason, so a client may see it. Use errors.As to get a RejectError if your
-// own code must know the reason; the log and the observer have the reason already.
+// RejectError means that [Boundary.Open] did not accept a token, or [Handles.Open] a handle.
+// Its text is the same for every reason, so a client may see it. Use errors.As to get a
+// RejectError if your own code must know the reason; the log and the observer have the reason
+// already.
 type RejectError struct {
 	Reason Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
@@ -34,17 +36,20 @@ func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 // log. Log the returned error if you write your own record of the rejection.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// SealError means that [Boundary.Seal] did not seal a state. The service is at fault,
-// and the client sees an internal error. An adapter passes the SealError to [Wire]; the
-// log already says why the state was not sealed.
+// SealError means that [Boundary.Seal] did not seal a state, or [Handles.Seal] an id. The
+// service is at fault, and the client sees an internal error. An adapter passes the SealError
+// to [Wire]; the log already says why nothing was sealed.
 type SealError struct {
 	Reason Reason // tells the operator why
 	cause  *callback.Error
+	what   string // what was not sealed; "" means a state
 }
 
 // Error returns a text with the reason. It is for the log; send the client what [Wire]
 // returns.
-func (e *SealError) Error() string { return "tripseal: state not sealed: " + string(e.Reason) }
+func (e *SealError) Error() string {
+	return "tripseal: " + cmp.Or(e.what, "state") + " not sealed: " + string(e.Reason)
+}
 
 // Cause returns an error that explains the reason, or nil if there is no explanation: see
 // [RejectError.Cause].
@@ -125,7 +130,7 @@ const (
 
 	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments (see ParamsError)
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal comes from another boundary, or from none
+	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal is not of this boundary, or the id of a handle is empty
 )
 
 // Level returns the log level for a rejection with this reason. It is error for

@@ -188,7 +188,7 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		if f.codec == nil {
 			return nil, fmt.Errorf("tripseal: the codec of the format %q is nil", f.prefix)
 		}
-		if f.prefix == PurposeState.Prefix() || f.prefix == PurposeCursor.Prefix() {
+		if hasOwnPrefix(f.prefix) {
 			return nil, fmt.Errorf("tripseal: the format prefix %q is taken by the native tokens; choose another", f.prefix)
 		}
 		return f, nil
@@ -219,7 +219,7 @@ func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 			return f
 		}
 	}
-	if strings.HasPrefix(token, PurposeState.Prefix()) || strings.HasPrefix(token, PurposeCursor.Prefix()) {
+	if hasOwnPrefix(token) {
 		return nil
 	}
 	return format

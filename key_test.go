@@ -171,6 +171,24 @@ func TestGeneratedKeysDiffer(t *testing.T) {
 	}
 }
 
+// printEverywhere prints each value with every verb of fmt, in logs, and with encoders.
+func printEverywhere(out *bytes.Buffer, values ...any) {
+	for _, value := range values {
+		for _, verb := range strings.Split("v +v #v s q x X d o b c U e g t T p 08x -40s +q", " ") {
+			fmt.Fprintf(out, "%"+verb+"\n", value)
+		}
+		fmt.Fprintln(out, value)
+		slog.New(slog.NewTextHandler(out, nil)).Info("x", "value", value)
+		slog.New(slog.NewJSONHandler(out, nil)).Info("x", "value", value)
+		if text, err := json.Marshal(value); err == nil {
+			out.Write(text)
+		}
+		if text, err := xml.Marshal(value); err == nil {
+			out.Write(text)
+		}
+	}
+}
+
 func TestSecretsNeverPrint(t *testing.T) {
 	key, err := tripseal.NewKey(secretBytes(32))
 	if err != nil {
@@ -198,20 +216,8 @@ func TestSecretsNeverPrint(t *testing.T) {
 	h := holder{key, &key, ring, *ring, key, []tripseal.Key{key}, map[string]tripseal.Key{"k": key},
 		tripseal.Config{Keys: ring}, key, ring, *ring, boundary}
 	var out bytes.Buffer
-	for _, value := range []any{key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary, tripseal.RingCodec(ring, 0), tripseal.NativeFormat(ring)} {
-		for _, verb := range strings.Split("v +v #v s q x X d o b c U e g t T p 08x -40s +q", " ") {
-			fmt.Fprintf(&out, "%"+verb+"\n", value)
-		}
-		fmt.Fprintln(&out, value)
-		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "value", value)
-		slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "value", value)
-		if text, err := json.Marshal(value); err == nil {
-			out.Write(text)
-		}
-		if text, err := xml.Marshal(value); err == nil {
-			out.Write(text)
-		}
-	}
+	printEverywhere(&out, key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary,
+		tripseal.RingCodec(ring, 0), tripseal.NativeFormat(ring))
 	if out.Len() < 1000 {
 		t.Fatal("nothing was printed")
 	}
@@ -261,6 +267,10 @@ func TestSealsAreCountedForEachKeyAndPurpose(t *testing.T) {
 	if n := ring.Seals(key.ID(), tripseal.PurposeCursor); n != 0 {
 		t.Errorf("%d cursors counted, want 0", n)
 	}
+	s.handles(t, "session", 0).seal(t, alice, session)
+	if n := ring.Seals(key.ID(), tripseal.PurposeHandle); n != 1 {
+		t.Errorf("%d handles counted, want 1", n)
+	}
 	if n := ring.Seals(tripseal.KeyID{}, 200); n != 0 {
 		t.Errorf("%d seals of an unknown key", n)
 	}
@@ -270,6 +280,7 @@ func TestNativeImplementationsPassTheSuites(t *testing.T) {
 	ring := newRing(t, newKey(t), newKey(t))
 	t.Run("RingCodec", func(t *testing.T) { sealtest.TestCodec(t, tripseal.RingCodec(ring, tripseal.PurposeState)) })
 	t.Run("CursorCodec", func(t *testing.T) { sealtest.TestCodec(t, tripseal.RingCodec(ring, tripseal.PurposeCursor)) })
+	t.Run("HandleCodec", func(t *testing.T) { sealtest.TestCodec(t, tripseal.RingCodec(ring, tripseal.PurposeHandle)) })
 	t.Run("NativeFormat", func(t *testing.T) { sealtest.TestFormat(t, tripseal.NativeFormat(ring)) })
 	t.Run("RecordFormat", func(t *testing.T) {
 		sealtest.TestFormat(t, tripseal.RecordFormat("own1.", ownCodec{tripseal.RingCodec(ring, tripseal.PurposeState)}))

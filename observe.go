@@ -18,6 +18,9 @@ const (
 	OpSeal Op = "seal" // a state was sealed, or could not be sealed
 	OpOpen Op = "open" // a token was opened or rejected
 	OpDrop Op = "drop" // answers from the client were not passed to the handler
+
+	OpSealHandle Op = "seal_handle" // an id was sealed into a handle, or could not be sealed
+	OpOpenHandle Op = "open_handle" // a handle was opened or rejected
 )
 
 // Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A
@@ -31,9 +34,9 @@ type Event struct {
 	Cause    error         // explains Reason, such as how your store failed; its text is safe to log
 	Duration time.Duration // how long the operation took
 
-	// Method is the method of the request, as the adapter gave it.
+	// Method is the method of the request, as the adapter gave it. It is "" for a handle.
 	Method string
-	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
+	// Target is the tool or the prompt, the scheme of a resource's URI, or the kind of a handle. It is
 	// [TargetUnknown] if no handler ran and the request has no genuine token for this target:
 	// a client may have made up the name.
 	Target string
@@ -114,7 +117,7 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 		level = fail.Reason.Level()
 	}
 	b.report(ctx, level, "tripseal: state not sealed", &e, true, fail)
-	return &SealError{fail.Reason, fail.Cause}
+	return &SealError{Reason: fail.Reason, cause: fail.Cause}
 }
 
 // report completes the event and passes it to the log and the observer. Pass true as

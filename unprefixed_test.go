@@ -60,7 +60,7 @@ func TestAFormatWithoutAPrefixGetsOnlyTokensWithNoKnownPrefix(t *testing.T) {
 				s.accept(t, deploy(), native)
 			}
 			s.reject(t, deploy(), forged, want)
-			for _, token := range []string{cut, "ms1.", "ms1.hush", "mc1.hush", "mc1." + native[4:]} {
+			for _, token := range []string{cut, "ms1.", "ms1.hush", "mc1.hush", "mc1." + native[4:], "mh1.hush", "mh1." + native[4:]} {
 				if _, err := s.Open(t.Context(), deploy(), token); err == nil {
 					t.Errorf("%.8q opens", token)
 				}
@@ -110,11 +110,11 @@ func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
 		round, _ := s.Open(t.Context(), deploy(), "")
 		return s.Seal(t.Context(), &round, &state)
 	}
-	for _, state := range []string{"", "ms1.hush", "mc1.hush", "plain.hush"} {
+	for _, state := range []string{"", "ms1.hush", "mc1.hush", "mh1.hush", "plain.hush"} {
 		token, err := seal(s, state)
 		s.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	}
-	for _, state := range []string{"", "ms1.hush", "mc1.hush"} {
+	for _, state := range []string{"", "ms1.hush", "mc1.hush", "mh1.hush"} {
 		token, err := seal(alone, state)
 		alone.notSealed(t, token, err, tripseal.ReasonCodecFailed)
 	}

@@ -1,6 +1,7 @@
 package otelseal
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -22,6 +23,7 @@ const (
 
 	attrOperation   = "tripseal.operation"
 	attrFormat      = "tripseal.token.format"
+	attrHandle      = "tripseal.handle.kind"
 	attrStoreResult = "tripseal.store.result"
 )
 
@@ -41,6 +43,10 @@ const (
 	maxText = 128
 )
 
+// ofHandles stands for the index of a method in the events of handles, which have none. Their target
+// is the kind of the handle.
+const ofHandles = -1
+
 // A list holds the values that an attribute may have. Any value that is not in the list is
 // replaced by the last value of the list.
 type list []string
@@ -55,7 +61,8 @@ func (l list) index(value string) int {
 }
 
 var (
-	operations = list{string(tripseal.OpSeal), string(tripseal.OpOpen), string(cursor.OpIssue), string(cursor.OpOpen), other}
+	operations = list{string(tripseal.OpSeal), string(tripseal.OpOpen), string(cursor.OpIssue), string(cursor.OpOpen),
+		string(tripseal.OpSealHandle), string(tripseal.OpOpenHandle), other}
 
 	methods = list{"tools/call", "prompts/get", "resources/read",
 		"tools/list", "prompts/list", "resources/list", "resources/templates/list", other}
@@ -107,7 +114,7 @@ func newLabels(targets []string) *labels {
 	for i := range operations {
 		var row [][]metric.RecordOption
 		for j := range reasons {
-			row = append(row, record(kindAttrs(kind{operation: i, method: -1, reason: j})...))
+			row = append(row, record(kindAttrs(kind{operation: i, method: ofHandles, reason: j})...))
 		}
 		l.durations = append(l.durations, row)
 		l.states = append(l.states, record(attribute.String(attrOperation, operations[i])))
@@ -127,10 +134,10 @@ func record(attrs ...attribute.KeyValue) []metric.RecordOption {
 }
 
 // kindAttrs returns the attributes of a kind. It leaves out the method if k.method is
-// -1, the reason if k.reason is 0, and the target if k.target is "".
+// ofHandles, the reason if k.reason is 0, and the target if k.target is "".
 func kindAttrs(k kind) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String(attrOperation, operations[k.operation])}
-	if k.method >= 0 {
+	if k.method != ofHandles {
 		attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
 	}
 	if k.target != "" {
@@ -143,6 +150,9 @@ func kindAttrs(k kind) []attribute.KeyValue {
 }
 
 func targetAttr(method int, target string) attribute.KeyValue {
+	if method == ofHandles {
+		return attribute.String(attrHandle, target)
+	}
 	name := targetAttrs[method]
 	if name == attrScheme {
 		target = strings.TrimSuffix(target, ":") // the convention for url.scheme has no colon
@@ -153,6 +163,9 @@ func targetAttr(method int, target string) attribute.KeyValue {
 // target returns the target of an event in a form that spans may show. It returns "" if the
 // event has no target, if a client may have made the target up, or if no target may be named.
 func (l *labels) target(method int, target string) string {
+	if method == ofHandles && !l.none {
+		return cmp.Or(plainText(target), other) // the author of the server chose the kind
+	}
 	if l.none || method >= len(targetAttrs) || target == "" || target == tripseal.TargetUnknown {
 		return ""
 	}

@@ -26,6 +26,9 @@ const (
 // without an adapter.
 func (o *Observer) Observe(ctx context.Context, e tripseal.Event) {
 	k := kind{operations.index(string(e.Op)), methods.index(e.Method), reasons.index(string(e.Reason)), ""}
+	if e.Op == tripseal.OpSealHandle || e.Op == tripseal.OpOpenHandle {
+		k.method = ofHandles
+	}
 	k.target = o.labels.target(k.method, e.Target)
 	if e.Op == tripseal.OpDrop {
 		o.dropped.Add(ctx, int64(max(e.Dropped, 0)), o.labels.drops[k.method]...)
@@ -48,7 +51,9 @@ func (o *Observer) Observe(ctx context.Context, e tripseal.Event) {
 // because most tracing systems search the attributes of spans, but not those of events.
 func addToSpan(span trace.Span, k kind, e *tripseal.Event) {
 	attrs := make([]attribute.KeyValue, 0, 10)
-	attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
+	if k.method != ofHandles {
+		attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
+	}
 	if k.target != "" {
 		attrs = append(attrs, targetAttr(k.method, k.target))
 	}
@@ -97,6 +102,13 @@ func spanEvent(e *tripseal.Event) string {
 			return "tripseal.reject_cursor"
 		}
 		return "tripseal.open_cursor"
+	case tripseal.OpSealHandle:
+		return "tripseal.seal_handle"
+	case tripseal.OpOpenHandle:
+		if e.Reason != "" {
+			return "tripseal.reject_handle"
+		}
+		return "tripseal.open_handle"
 	}
 	return "tripseal.other"
 }
@@ -107,9 +119,9 @@ func isGenuine(e *tripseal.Event) bool {
 	switch {
 	case e.Reason == "" || e.Flow != "":
 		return true
-	case e.Op == cursor.OpOpen:
-		// A cursor has no flow. Its key is checked before its age. So if the cursor was rejected
-		// for its age, the key was genuine.
+	case e.Op == cursor.OpOpen, e.Op == tripseal.OpOpenHandle:
+		// Cursors and handles have no flow. Their key is checked before their age. So if one was
+		// rejected for its age, the key was genuine.
 		return e.Reason == tripseal.ReasonExpired || e.Reason == tripseal.ReasonFromTheFuture
 	}
 	return false

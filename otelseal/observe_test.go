@@ -28,6 +28,8 @@ func TestOperationsAreCountedByMethodTargetAndReason(t *testing.T) {
 		{Op: tripseal.OpOpen, Method: "tools/call", Target: tripseal.TargetUnknown, Reason: tripseal.ReasonForged},
 		{Op: cursor.OpIssue, Method: "tools/list"},
 		{Op: cursor.OpOpen, Method: "tools/call", Target: "orders", Reason: tripseal.ReasonExpired},
+		{Op: tripseal.OpSealHandle, Target: "session"},
+		{Op: tripseal.OpOpenHandle, Target: "unknown", Reason: tripseal.ReasonForged},
 	} {
 		o.Observe(t.Context(), e)
 	}
@@ -35,14 +37,16 @@ func TestOperationsAreCountedByMethodTargetAndReason(t *testing.T) {
 		"error.type=expired gen_ai.tool.name=orders mcp.method.name=tools/call tripseal.operation=open_cursor",
 		"error.type=expired mcp.method.name=resources/read tripseal.operation=open url.scheme=file",
 		"error.type=forged mcp.method.name=tools/call tripseal.operation=open",
+		"error.type=forged tripseal.handle.kind=unknown tripseal.operation=open_handle",
 		"gen_ai.prompt.name=greet mcp.method.name=prompts/get tripseal.operation=open",
 		"gen_ai.tool.name=deploy mcp.method.name=tools/call tripseal.operation=seal",
 		"mcp.method.name=tools/list tripseal.operation=issue_cursor",
+		"tripseal.handle.kind=session tripseal.operation=seal_handle",
 	}
 	if got := m.of("tripseal.operations"); !slices.Equal(got, want) {
 		t.Errorf("counted as\n%s", strings.Join(got, "\n"))
 	}
-	if n := m.sum("tripseal.operations"); n != 7 {
+	if n := m.sum("tripseal.operations"); n != 9 {
 		t.Errorf("%v operations", n)
 	}
 }
@@ -94,7 +98,7 @@ func pick(from ...string) string {
 
 func randomEvent() tripseal.Event {
 	return tripseal.Event{
-		Op:     tripseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "drop")),
+		Op:     tripseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "seal_handle", "open_handle", "drop")),
 		Reason: tripseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
 		Method: pick("tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"),
 		Target: pick("unknown", "", "deploy", "file:", "https://example.com/secret"),
@@ -118,7 +122,8 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 	own := 0
 	for _, series := range m.of("tripseal.operations") {
 		if strings.Contains(series, "gen_ai.") && !strings.Contains(series, "name=_OTHER") ||
-			strings.Contains(series, "url.scheme=") && !strings.Contains(series, "scheme=_OTHER") {
+			strings.Contains(series, "url.scheme=") && !strings.Contains(series, "scheme=_OTHER") ||
+			strings.Contains(series, "handle.kind=") && !strings.Contains(series, "kind=_OTHER") {
 			own++
 		}
 	}
@@ -126,7 +131,8 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 		t.Errorf("%d series name a target, not 600", own)
 	}
 	for name, most := range map[string]int{
-		"tripseal.operations": 1920, "tripseal.operation.duration": 120, "tripseal.token.size": 45, "tripseal.state.size": 2, "tripseal.answers.dropped": 8,
+		"tripseal.operations": 1968, "tripseal.operation.duration": 168, "tripseal.token.size": 63,
+		"tripseal.state.size": 2, "tripseal.answers.dropped": 8,
 	} {
 		if n := len(m.of(name)); n == 0 || n > most {
 			t.Errorf("%s has %d series, more than %d", name, n, most)
@@ -199,6 +205,9 @@ func TestNothingThatAClientOrACallbackWroteIsALabel(t *testing.T) {
 			}
 		}
 	}
+	o.Observe(ctx, tripseal.Event{
+		Op: tripseal.OpOpenHandle, Reason: tripseal.ReasonForged, Method: secret, Target: "session", KeyID: secret,
+	})
 	all := fmt.Sprint(m.series, s.attrs, s.names, s.events)
 	if strings.Contains(all, secret) {
 		t.Error(all)
@@ -227,6 +236,12 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0"}, "tripseal.open_cursor", tool + "tripseal.key.id=3f2a91c0"},
 		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_cursor", "error.type=expired " + tool + "tripseal.key.id=3f2a91c0"},
 		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonUnknownKey}, "tripseal.reject_cursor", "error.type=unknown_key " + strings.TrimSpace(tool)},
+		{tripseal.Event{Op: tripseal.OpSealHandle, KeyID: "3f2a91c0"}, "tripseal.seal_handle", "tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0"}, "tripseal.open_handle", "tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_handle",
+			"error.type=expired tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0", Reason: tripseal.ReasonUser}, "tripseal.reject_handle",
+			"error.type=user tripseal.handle.kind=deploy"},
 		{tripseal.Event{Op: "shred"}, "tripseal.other", strings.TrimSpace(tool)},
 	} {
 		c.event.Method, c.event.Target = "tools/call", "deploy"
@@ -269,6 +284,7 @@ func TestAnEventCostsNoAllocation(t *testing.T) {
 	for _, e := range []tripseal.Event{
 		{Op: tripseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40},
 		{Op: tripseal.OpOpen, Method: "tools/call", Target: tripseal.TargetUnknown, Reason: tripseal.ReasonForged},
+		{Op: tripseal.OpOpenHandle, Target: "session", Format: "mh1.", TokenBytes: 218},
 	} {
 		if n := testing.AllocsPerRun(100, func() { o.Observe(ctx, e) }); n > 0 {
 			t.Errorf("%v allocations", n)

@@ -16,8 +16,8 @@ type Config struct {
 	// MeterProvider makes the metrics. Nil means the global provider, otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 	// Targets is a list of the targets that metrics may name, written as in [tripseal.Event].Target:
-	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any other
-	// target as "_OTHER". Nil means that metrics may name every target. Once 600 series name a
+	// names of tools and prompts, schemes of resources, such as "file:", and kinds of handles.
+	// Metrics show any other target as "_OTHER". Nil means that metrics may name every target. Once 600 series name a
 	// target, new series show "_OTHER" instead. This limit applies with a list and without one. If
 	// the list is empty but not nil, neither metrics nor spans show a target.
 	Targets []string
@@ -57,9 +57,9 @@ func New(config Config) (*Observer, error) {
 	m := maker{meter: provider.Meter(scope)}
 	o := &Observer{
 		labels:      newLabels(config.Targets),
-		operations:  m.counter("tripseal.operations", "{operation}", "Tokens and cursors that were sealed, opened or rejected."),
-		duration:    m.seconds("tripseal.operation.duration", "How long it took to seal, open or reject a token or cursor."),
-		tokenSize:   m.bytes("tripseal.token.size", "Size of the tokens and cursors that were sealed or opened."),
+		operations:  m.counter("tripseal.operations", "{operation}", "Tokens, cursors and handles that were sealed, opened or rejected."),
+		duration:    m.seconds("tripseal.operation.duration", "How long it took to seal, open or reject a token, cursor or handle."),
+		tokenSize:   m.bytes("tripseal.token.size", "Size of the tokens, cursors and handles that were sealed or opened."),
 		stateSize:   m.bytes("tripseal.state.size", "Size of the states that were sealed or opened."),
 		dropped:     m.counter("tripseal.answers.dropped", "{answer}", "Answers that were dropped because no question asked for them, or because they were incomplete."),
 		spending:    m.seconds("tripseal.store.spend.duration", "How long the store of used tokens took to answer."),

@@ -1,5 +1,5 @@
 // A second implementation of docs/token.md, written from that page alone.
-// It checks files of fixed cases:  node verify.mjs native.json cursors.json
+// It checks files of fixed cases:  node verify.mjs native.json cursors.json handles.json
 import { createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
@@ -69,6 +69,7 @@ const hkdf = (secret, info, n) => Buffer.from(hkdfSync('sha256', secret, '', inf
 const keyID = (secret) => hkdf(secret, 'tripseal/1 key id', 4);
 const stateKey = (secret) => hkdf(secret, 'tripseal/1 state aes-256-gcm', 32);
 const cursorKey = (secret) => hkdf(secret, 'tripseal/1 cursor aes-256-gcm', 32);
+const handleKey = (secret) => hkdf(secret, 'tripseal/1 handle aes-256-gcm', 32);
 
 // ---- The token
 
@@ -372,6 +373,42 @@ function checkRejectedCursor(v) {
   must(refusal(() => openCursor(v)), 'is to be rejected, and is accepted');
 }
 
+// ---- Handles
+
+// openHandle returns what a handle says, if it is for the caller, half a second after the time
+// that the file says it was issued.
+function openHandle(v) {
+  if (utf8(v.handle).length > 4096) refuse('it is longer than 4096 bytes');
+  const record = openToken(v.handle, checkSecret(hex(v.secret)), 'mh1.', handleKey(hex(v.secret)));
+  if (record[0] !== 0x48) refuse('the purpose is not "H"');
+  if (record[1] !== 1) refuse('the version is not known');
+  if (record.length < 63) refuse('the record is cut short');
+  const issued = record.readUIntBE(2, 6), lifetime = record.readUIntBE(8, 5);
+  if (lifetime < 1) refuse('the lifetime is 0');
+  const length = record.readUInt16BE(61), end = 63 + length;
+  if (length < 1 || length > 1024) refuse('the id has no length that it may have');
+  if (record.length !== Math.max(128, end) || record.subarray(end).some((b) => b !== 0)) refuse('the padding is not as it must be');
+  const bound = { audience: ['ms1s', v.audience], kind: ['mh1k', v.kind], user: ['mh1p', v.user] };
+  Object.entries(bound).forEach(([name, [label, text]], i) => {
+    const digest = sha256(label, frame(utf8(text))).subarray(0, 16);
+    if (!record.subarray(13 + 16 * i, 29 + 16 * i).equals(digest)) refuse(`another ${name}`);
+  });
+  const now = v.issued + 500;
+  if (issued > now + 60_000) refuse('it is from the future');
+  if (now >= issued + lifetime) refuse('it has expired');
+  return { issued, lifetime, id: record.subarray(63, end).toString('hex') };
+}
+
+function checkHandle(v) {
+  same(openHandle(v), { issued: v.issued, lifetime: v.lifetime, id: v.id }, 'handle');
+}
+
+function checkRejectedHandle(r) {
+  const why = refusal(() => openHandle(r));
+  must(why, 'is to be rejected, and is accepted');
+  if (process.env.VERBOSE) console.log(`rejected ${r.name}: ${why}`);
+}
+
 // checkAll runs the checks of each section of a file.
 function checkAll(path, checks) {
   const file = JSON.parse(readFileSync(path, 'utf8'));
@@ -393,6 +430,7 @@ function checkAll(path, checks) {
 try {
   checkAll(process.argv[2], { vectors: checkVector, digests: checkDigest, rejected: checkRejected });
   checkAll(process.argv[3], { cursors: checkCursor, rejected: checkRejectedCursor });
+  checkAll(process.argv[4], { handles: checkHandle, rejected: checkRejectedHandle });
 } catch (e) {
   console.error(`verify: ${e.message}`);
   process.exitCode = 1;

@@ -26,7 +26,12 @@ const sealedOverhead = 4 + 12 + 16
 // format.
 func (r *report) addNative(cmd *cobra.Command, token string, purpose tripseal.Purpose, a asked) error {
 	ctx := cmd.Context()
-	name := map[tripseal.Purpose]string{tripseal.PurposeState: "tripseal state", tripseal.PurposeCursor: "tripseal cursor"}[purpose]
+	name := map[tripseal.Purpose]string{
+		tripseal.PurposeState: "tripseal state", tripseal.PurposeCursor: "tripseal cursor", tripseal.PurposeHandle: "tripseal handle",
+	}[purpose]
+	if purpose == tripseal.PurposeHandle && a.verdict {
+		return usage("a handle belongs to no request: leave --method and --target out")
+	}
 	r.add("format", "format", fmt.Sprintf("%s (%s)", name, purpose.Prefix()), name)
 	text := strings.TrimPrefix(token, purpose.Prefix())
 	raw, err := b64u.Decode(nil, text)
@@ -64,8 +69,11 @@ func (r *report) addNative(cmd *cobra.Command, token string, purpose tripseal.Pu
 	}
 	r.add("genuine", "genuine", fmt.Sprintf("yes, sealed with key %s, which is %s", id, phase), true)
 	r.add("", "key_phase", "", phase)
-	if purpose == tripseal.PurposeCursor {
+	switch purpose {
+	case tripseal.PurposeCursor:
 		return r.cursor(payload, phase, a)
+	case tripseal.PurposeHandle:
+		return r.handle(payload)
 	}
 	return r.state(ctx, token, payload, known.ring, phase, a)
 }
@@ -184,6 +192,19 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 		r.add("hint", "hint", pagedHint, pagedHint)
 	}
 	return err
+}
+
+// handle adds to the report what a handle holds. It does not say whether the handle would be
+// accepted, because no flag names the handle's kind.
+func (r *report) handle(payload []byte) error {
+	h, err := inspect.ReadHandle(payload)
+	if err != nil {
+		return r.verdict(reasonOf(err), "")
+	}
+	r.time("issued", "issued", h.Issued)
+	r.time("expires", "expires", h.Expires)
+	r.add("id", "id", fmt.Sprintf("%s: %s", count(len(h.ID), "byte"), quoted(string(h.ID))), h.ID)
+	return nil
 }
 
 const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args"

@@ -71,6 +71,8 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 		return r.addNative(cmd, token, tripseal.PurposeState, a)
 	case tripseal.PurposeCursor.Prefix():
 		return r.addNative(cmd, token, tripseal.PurposeCursor, a)
+	case tripseal.PurposeHandle.Prefix():
+		return r.addNative(cmd, token, tripseal.PurposeHandle, a)
 	}
 	if err := r.addForeign(token); err != nil {
 		return err

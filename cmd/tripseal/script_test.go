@@ -244,6 +244,13 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		token, err = page.Next(ctx, cursor.NextPage{Position: []byte("order 17"), Shared: args[2] == "public"})
 		ts.Check(err)
+	case "handle":
+		boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "release.example.com"})
+		ts.Check(err)
+		sessions, err := tripseal.NewHandles(boundary, "session", time.Hour)
+		ts.Check(err)
+		token, err = sessions.Seal(ctx, request.Principal, "session 7")
+		ts.Check(err)
 	default:
 		ts.Fatalf("mint %q?", args[2])
 	}

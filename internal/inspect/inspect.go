@@ -1,8 +1,8 @@
 // Package inspect lets the tripseal command show what a genuine token holds, even without the
 // request that the token is bound to. No other program may do this, so the package is
 // internal.
-// The packages that define the contents of tokens and cursors set the variables [ReadState]
-// and [ReadCursor].
+// The packages that define the contents of tokens, cursors and handles set the variables
+// [ReadState], [ReadCursor] and [ReadHandle].
 package inspect
 
 import "time"
@@ -51,9 +51,17 @@ type Binding struct {
 	User, Audience, Epoch string
 }
 
+// Handle is what a handle holds. Times are in Unix milliseconds.
+type Handle struct {
+	Issued, Expires int64
+	ID              []byte
+}
+
 var (
 	// ReadState decodes the decrypted payload of a state token.
 	ReadState func(payload []byte) (State, error)
 	// ReadCursor decodes the decrypted payload of a cursor.
 	ReadCursor func(payload []byte) (Cursor, error)
+	// ReadHandle decodes the decrypted payload of a handle.
+	ReadHandle func(payload []byte) (Handle, error)
 )

@@ -1,4 +1,4 @@
-package proxy_test
+package wire_test
 
 import (
 	"fmt"

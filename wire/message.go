@@ -1,8 +1,9 @@
-package proxy
+package wire
 
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
-// kind says what the proxy must seal or open in the messages of a method.
+// kind says what the engine must seal or open in the messages of a method.
 type kind int
 
 const (
@@ -25,17 +26,21 @@ const (
 var kinds = map[string]kind{
 	"tools/call": call, "prompts/get": call, "resources/read": call,
 	"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
-	"tasks/list": list, // a method of protocol revision 2025-11-25
+	"tasks/list":  list,                                   // a method of protocol revision 2025-11-25
+	"skills/list": list, "resources/directory/read": list, // SEP-2640
 }
 
-// The names of the members that the proxy reads. There is one list for each kind of JSON object. If
-// an object has a name of its list in another spelling, the proxy refuses the object. For example,
+// directory is the one list whose cursor is bound to more than the method: to the URI of the directory.
+const directory = "resources/directory/read"
+
+// The names of the members that the engine reads. There is one list for each kind of JSON object. If
+// an object has a name of its list in another spelling, the engine refuses the object. For example,
 // the params of tools/call must not have a member Name. Names that are not in the list may have any
 // spelling. For example, the params of a custom method may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
-	listNames     = namesOf("cursor", "requestState")
+	listNames     = namesOf("cursor", "requestState", "uri")
 	plainNames    = namesOf("requestState")
 	answerNames   = namesOf("action", "role", "roots", "content", "model", "stopReason", "resultType", "_meta")
 	askingNames   = namesOf("resultType", "requestState", "inputRequests")
@@ -45,7 +50,7 @@ var (
 	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
-// resultNames returns the names of the members that the proxy reads in the result of a method of
+// resultNames returns the names of the members that the engine reads in the result of a method of
 // this kind.
 func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
 
@@ -72,7 +77,7 @@ const (
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // ID(id), which is the same text for all spellings of a string
+	sameID         string // sameID(id), which is the same text for all spellings of a string
 	method         string
 	params, result *field
 	isError        bool
@@ -88,10 +93,9 @@ type envelope struct {
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
-// ID returns the same text for two spellings of the same id, because the other side may write a
-// string with other escapes. The parameter text is the JSON text of the id. An id that is not a
-// string is returned as it is. A carrier uses ID to find the exchange that an answer belongs to.
-func ID(text string) string {
+// sameID returns the same text for two spellings of the same id, because the other side may write a string with other
+// escapes. The parameter text is the JSON text of the id. An id that is not a string is returned as it is.
+func sameID(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text
 	}
@@ -191,7 +195,20 @@ func quoted(text string) string {
 	return string(append(out, '"'))
 }
 
-// The JSON-RPC errors that the proxy itself sends.
+// fitsRequest reports whether an id is one that a server cannot confuse with another: a string, or an integer that
+// every parser reads exactly. A server might answer 1.0 with the id 1, or a longer integer with a rounded one.
+func fitsRequest(id string) bool {
+	if strings.HasPrefix(id, `"`) {
+		return true
+	}
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && id != "-0" && -maxInteger <= n && n <= maxInteger
+}
+
+// maxInteger is the greatest integer below which a float64 holds every integer.
+const maxInteger = 1<<53 - 1
+
+// The JSON-RPC errors that the engine itself sends.
 var (
 	invalidRequest = tripseal.WireError{Code: -32600, Message: "Invalid Request"}
 	invalidParams  = tripseal.WireError{Code: -32602, Message: "Invalid params"}
@@ -200,16 +217,17 @@ var (
 
 // errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of
 // the request's id; "" means null.
-func errorMessage(id string, e tripseal.WireError) []byte {
+func errorMessage(id string, e tripseal.WireError) string {
 	if id == "" {
 		id = "null"
 	}
 	text, _ := json.Marshal(e) // cannot fail: this project made e, and e.Data is nil or valid JSON
-	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`
 }
 
 // resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. The
 // parameter id is the JSON text of the request's id.
-func resultMessage(id, text string) []byte {
-	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` + quoted(text) + `}],"isError":true}}`)
+func resultMessage(id, text string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` +
+		quoted(text) + `}],"isError":true}}`
 }

@@ -1,9 +1,10 @@
-package proxy
+package wire
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -11,94 +12,116 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 )
 
-func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
-	m, why := readEnvelope(string(message), e.kind.resultNames())
-	switch {
-	case why == "" && !(m.isAnswer() && m.sameID == e.sameID):
-		return e.proxy.pass(ctx, &m, message)
-	case e.done:
-		return e.proxy.drop(ctx, "a second answer to one request")
+// isPlainAnswer reports whether a message is the answer to the client's request, and clearly has no state, question or
+// cursor. It may miss such a message, but never takes another one for it, if a JSON encoder wrote the message: whoever
+// chooses the strings in it cannot write a quotation mark that is not escaped.
+func (x *Exchange) isPlainAnswer(message string) bool {
+	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
+	if ok {
+		rest, ok = strings.CutPrefix(rest, x.ID)
 	}
-	e.done = true
+	if ok {
+		rest, ok = strings.CutPrefix(rest, `,"result":{`)
+	}
+	if !ok || x.ID == "" || x.done || !strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") {
+		return false
+	}
+	for _, end := range [...]string{`State"`, `Requests"`, `_required"`, `Cursor"`} {
+		if strings.Contains(rest, end) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *Exchange) seal(ctx context.Context, message string) string {
+	m, why := readEnvelope(message, x.kind.resultNames())
+	switch {
+	case why == "" && !(m.isAnswer() && m.sameID == x.sameID):
+		return x.engine.pass(ctx, &m)
+	case x.done:
+		return x.engine.drop(ctx, "a second answer to one request")
+	}
+	x.done = true
 	if why != "" { // this message may be the answer, and perhaps no other message follows
-		return e.fail(ctx, why)
+		return x.fail(ctx, why)
 	}
 	if m.isError {
 		return message
 	}
-	switch e.kind {
+	switch x.kind {
 	case call:
-		return e.sealCall(ctx, &m, message)
+		return x.sealCall(ctx, &m)
 	case list:
-		return e.sealPage(ctx, &m, message)
+		return x.sealPage(ctx, &m)
 	}
 	if fields, ok := m.inResult(plainNames); m.result.Raw[0] == '{' && (!ok || fields[0].present) {
-		return e.fail(ctx, "a state in a result whose method carries none")
+		return x.fail(ctx, "a state in a result whose method carries none")
 	}
 	return message
 }
 
-// fail returns an internal error that replaces an answer that must not be sent. It logs the
-// given reason.
-func (e *Exchange) fail(ctx context.Context, why string) []byte {
-	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", tripseal.PlainText(e.Method), "cause", why)
-	return e.Failed()
+// fail returns an internal error that replaces an answer that must not be sent. It logs the given reason.
+func (x *Exchange) fail(ctx context.Context, why string) string {
+	x.engine.logger().ErrorContext(ctx, "wire: an answer of the server was refused",
+		"method", tripseal.PlainText(x.Method), "cause", why)
+	return x.Failed()
 }
 
-// drop returns nil, which means that the client does not get the message. It logs the given
-// reason.
-func (p *Proxy) drop(ctx context.Context, why string) []byte {
-	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
-	return nil
+// drop returns "", which means that the client does not get the message. It logs the given reason.
+func (e *Engine) drop(ctx context.Context, why string) string {
+	e.logger().WarnContext(ctx, "wire: a message of the server was dropped", "cause", why)
+	return ""
 }
 
-// pass takes a message of the server that is no answer to a request of the client. It returns
-// the message, or nil if the client must not see it.
-func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
+// pass takes a message of the server that is no answer to a request of this exchange. It returns the message, or "" if
+// the client must not see it.
+func (e *Engine) pass(ctx context.Context, m *envelope) string {
 	switch {
 	case m.result != nil && m.result.Raw[0] == '{':
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
-			return p.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
+			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
 	case m.params != nil && carriesState(m.params.Raw):
-		return p.drop(ctx, "a state in a message that must not have one")
+		return e.drop(ctx, "a state in a message that must not have one")
 	}
-	return message
+	return m.text
 }
 
 // guardedNames lists the members of a result that must not reach the client unsealed.
 var guardedNames = namesOf("requestState", "inputRequests", "nextCursor")
 
-func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []byte {
+func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 	result, ok := m.inResult(askingNames)
 	if !ok {
-		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
+		return x.fail(ctx, "a result that is not an object, or that two parsers read differently")
 	}
 	kind, state, asked := &result[0], &result[1], &result[2]
 	if kind.Text != "input_required" {
 		if state.present || asked.present {
-			return e.fail(ctx, "a state or questions in a result that does not ask")
+			return x.fail(ctx, "a state or questions in a result that does not ask")
 		}
-		return message
+		return m.text
 	}
 	if state.present && !state.isString() {
-		return e.fail(ctx, "a state that is not a text")
+		return x.fail(ctx, "a state that is not a text")
 	}
 	questions, needs, why := readQuestions(asked)
 	if why != "" {
-		return e.fail(ctx, why)
+		return x.fail(ctx, why)
 	}
-	if e.can != nil && slices.ContainsFunc(needs, func(n adapter.Need) bool { return !e.can.Meet(n) }) {
-		return errorMessage(e.ID, adapter.MissingCapabilities(needs...))
+	can, declared := declaredIn(x.declared)
+	if declared && slices.ContainsFunc(needs, func(n adapter.Need) bool { return !can.Meet(n) }) {
+		return errorMessage(x.ID, adapter.MissingCapabilities(needs...))
 	}
 	var plaintext *string
 	if state.present {
 		plaintext = &state.Text
 	}
-	token, err := e.proxy.boundary.Seal(ctx, &e.round, plaintext, questions...)
+	token, err := x.engine.boundary.Seal(ctx, &x.round, plaintext, questions...)
 	if err != nil {
-		return errorMessage(e.ID, tripseal.Wire(err))
+		return errorMessage(x.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
@@ -152,20 +175,20 @@ func needOf(text string) adapter.Need {
 	return adapter.Need{}
 }
 
-// maxCached is the longest caching time that the proxy assumes for a page and its cursor, even
+// maxCached is the longest caching time that the engine assumes for a page and its cursor, even
 // if the server allows more.
 const maxCached = 365 * 24 * time.Hour
 
-func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []byte {
+func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
 	page, ok := m.inResult(pageNames)
 	next, state, ttl, scope := &page[0], &page[1], &page[2], &page[3]
 	switch {
 	case !ok || state.present:
-		return e.fail(ctx, "a page that is not an object, that two parsers read differently, or that has a state")
+		return x.fail(ctx, "a page that is not an object, that two parsers read differently, or that has a state")
 	case !next.present || next.Raw == "null":
-		return message
+		return m.text
 	case !next.isString():
-		return e.fail(ctx, "a cursor that is not a text")
+		return x.fail(ctx, "a cursor that is not a text")
 	}
 	of := cursor.NextPage{Position: []byte(next.Text)}
 	var milliseconds float64
@@ -174,9 +197,9 @@ func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []
 		of.Shared = scope.Text == "public"
 		of.Cached = time.Duration(min(milliseconds, float64(maxCached.Milliseconds()))) * time.Millisecond
 	}
-	sealed, err := e.page.Next(ctx, of)
+	sealed, err := x.page.Next(ctx, of)
 	if err != nil {
-		return errorMessage(e.ID, cursor.Wire(err))
+		return errorMessage(x.ID, cursor.Wire(err))
 	}
 	return changes{"nextCursor": quoted(sealed)}.apply(m.text, m.result.From, m.result.Raw)
 }

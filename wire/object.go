@@ -1,26 +1,32 @@
-package proxy
+package wire
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/exactjson"
 	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
-// names has the names of the members that the proxy reads in one kind of JSON object.
+// names has the names of the members that the engine reads in one kind of JSON object.
 type names struct {
-	list []string
-	set  exactjson.Names
+	list   []string
+	folded map[string]bool // the names in the list, as fold returns them
 }
 
 func namesOf(list ...string) *names {
-	n := &names{list: list}
-	n.set.Add(list...)
+	n := &names{list, map[string]bool{}}
+	for _, name := range list {
+		n.folded[fold(name)] = true
+	}
 	return n
 }
+
+// fold returns the same text for two names if they differ only in upper and lower case, as strings.EqualFold and
+// encoding/json define it.
+func fold(name string) string { return strings.Map(jsonorder.Fold, name) }
 
 // field is a member of a JSON object. If the object does not have this member, present is false.
 type field struct {
@@ -59,15 +65,13 @@ func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
 // The given name must not be in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
-	plain := alike.Replace(name)
-	return n.set.Misspelt(name) || n.set.Misspelt(plain) || n.set.Has(plain)
+	return n.folded[fold(name)] || n.folded[fold(alike.Replace(name))]
 }
 
 // alike turns a name into what a JSON parser may read if it is not strict. pydantic's
 // populate_by_name accepts request_state for requestState, and Go's json/v2 can ignore dashes as
 // well as underscores. A parser that converts names to upper or lower case may read U+0131 or
-// U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st; exactjson.Names does not consider
-// this.
+// U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which fold does not.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
 // readAll returns all members of an object of questions or answers. It returns false if the text is
@@ -96,22 +100,29 @@ type changes map[string]string
 
 // apply returns a copy of the message in which one object has the changes. The object begins at
 // the offset base. The bytes outside the object and the text of its unchanged members stay the
-// same. apply returns nil if there are no changes.
-func (c changes) apply(message string, base int, object string) []byte {
+// same. A member that the object lacks is added.
+func (c changes) apply(message string, base int, object string) string {
 	if len(c) == 0 {
-		return nil
+		return message
 	}
-	out := append(make([]byte, 0, len(message)+64), message[:base]...)
-	out = append(out, '{')
+	size := len(message) + len(c)*64
+	for _, value := range c {
+		size += len(value)
+	}
+	var out strings.Builder
+	out.Grow(size)
+	out.WriteString(message[:base])
+	out.WriteByte('{')
 	first := true
-	add := func(text string) {
+	add := func(text, value string) {
 		if !first {
-			out = append(out, ',')
+			out.WriteByte(',')
 		}
-		out = append(out, text...)
+		out.WriteString(text)
+		out.WriteString(value)
 		first = false
 	}
-	known := 0
+	missing := maps.Clone(c)
 	members := jsonorder.ReadMembers(object)
 	for {
 		member, ok := members.Next()
@@ -121,17 +132,18 @@ func (c changes) apply(message string, base int, object string) []byte {
 		value, changed := c[member.Name]
 		switch {
 		case !changed:
-			add(object[member.At : member.From+len(member.Raw)])
+			add(object[member.At:member.From+len(member.Raw)], "")
 		case value != "":
-			add(object[member.At:member.From] + value)
+			add(object[member.At:member.From], value)
 		}
-		if changed {
-			known++
+		delete(missing, member.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if missing[name] != "" {
+			add(quoted(name)+":", missing[name])
 		}
 	}
-	if known < len(c) { // c has a member that the object lacks: this can only be requestState
-		add(`"requestState":` + c["requestState"])
-	}
-	out = append(out, '}')
-	return append(out, message[base+len(object):]...)
+	out.WriteByte('}')
+	out.WriteString(message[base+len(object):])
+	return out.String()
 }

@@ -1,7 +1,6 @@
-package proxy_test
+package wire_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
 	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/wire"
 )
 
 func TestAFlowOfSeveralRoundsIsSealed(t *testing.T) {
@@ -127,7 +126,6 @@ func TestATokenOfAnotherRequestIsRejected(t *testing.T) {
 		"forged":     carriers[0].call(arguments + state(given[:len(given)-8]+"AAAAAAAA")),
 		"plaintext":  carriers[0].call(arguments + state(canary)),
 		"empty":      carriers[0].call(arguments + state("")),
-		"null":       carriers[0].call(arguments + `,"requestState":null`),
 		"number":     carriers[0].call(arguments + `,"requestState":1`),
 		"object":     carriers[0].call(arguments + `,"requestState":{"a":"` + given + `"}`),
 		"list":       carriers[0].call(arguments + `,"requestState":["` + given + `"]`),
@@ -136,12 +134,21 @@ func TestATokenOfAnotherRequestIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) { r.rejected("alice", message) })
 	}
 	r.rejected("bob", carriers[0].call(arguments+state(given)))
-	if e := r.proxy.Open(context.Background(), []byte(carriers[0].call(arguments+state(given))), nil); e.Forward != nil {
+	if e := r.engine.Open(context.Background(), carriers[0].call(arguments+state(given)), nil); e.Forward != "" {
 		t.Error("a token of a user was opened for nobody")
 	}
 	if _, got := r.forwarded(carriers[0].call(` , "arguments" : { "b":"\u0078", "a":1.0 }` + state(given))); !strings.Contains(got, canary) {
 		t.Errorf("the same arguments in another spelling: %s", got)
 	}
+}
+
+func TestANullInPlaceOfAStateIsNoState(t *testing.T) {
+	r := plainRig(t)
+	e, got := r.forwarded(carriers[0].call(`,"requestState":null,"inputResponses":{"q":` + accept + `}`))
+	if got != carriers[0].call("") {
+		t.Errorf("the server got %s", got)
+	}
+	token(t, r.sealed(e, asking(`"`+canary+`"`, "")))
 }
 
 func TestTheArgumentsOfAPromptAndOfAResourceAreBoundToo(t *testing.T) {
@@ -159,7 +166,7 @@ func TestATokenWorksOnceWithAReplayStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, tripseal.Config{Replay: store}, proxy.Config{})
+	r := newRig(t, tripseal.Config{Replay: store}, wire.Config{})
 	given := r.begin(carriers[0], "", `"`+canary+`"`, "")
 	r.forwarded(carriers[0].call(state(given)))
 	r.rejected("alice", carriers[0].call(state(given)))
@@ -167,7 +174,7 @@ func TestATokenWorksOnceWithAReplayStore(t *testing.T) {
 
 func TestATokenAndACursorExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, tripseal.Config{TTL: time.Minute}, proxy.Config{})
+		r := newRig(t, tripseal.Config{TTL: time.Minute}, wire.Config{})
 		given := r.begin(carriers[0], "", `"`+canary+`"`, "")
 		at := r.cursor("alice", "tools/list", "", "")
 		time.Sleep(2 * time.Minute)
@@ -179,7 +186,7 @@ func TestATokenAndACursorExpire(t *testing.T) {
 
 func TestATokenThatAsksToOpenAURLLivesAsLongAsTheOperatorSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, tripseal.Config{TTL: time.Minute, URLTTL: time.Hour / 2}, proxy.Config{})
+		r := newRig(t, tripseal.Config{TTL: time.Minute, URLTTL: time.Hour / 2}, wire.Config{})
 		short, long := r.begin(carriers[0], "", "", `{"q":`+form+`}`), r.begin(carriers[0], "", "", `{"q":`+url+`}`)
 		time.Sleep(10 * time.Minute)
 		r.rejected("alice", carriers[0].call(state(short)))
@@ -188,7 +195,7 @@ func TestATokenThatAsksToOpenAURLLivesAsLongAsTheOperatorSays(t *testing.T) {
 }
 
 func TestARejectedTokenThatIsAskedAgainIsAFirstRound(t *testing.T) {
-	r := newRig(t, tripseal.Config{AskAgain: tripseal.AskAgainAlways}, proxy.Config{})
+	r := newRig(t, tripseal.Config{AskAgain: tripseal.AskAgainAlways}, wire.Config{})
 	_, got := r.forwarded(carriers[0].call(state("ms1.forged") + `,"inputResponses":{"q":` + accept + `}`))
 	if got != carriers[0].call("") {
 		t.Errorf("the server got %s", got)
@@ -256,7 +263,7 @@ func TestAnswersOfAnEarlierRoundAreDropped(t *testing.T) {
 }
 
 func TestUnaskedAnswersReachOnlyTheToolsThatTakeThem(t *testing.T) {
-	r := newRig(t, tripseal.Config{}, proxy.Config{Unsolicited: []string{"deploy", "file:///deploy"}})
+	r := newRig(t, tripseal.Config{}, wire.Config{Unsolicited: []string{"deploy", "file:///deploy"}})
 	for _, c := range carriers {
 		message := c.call(`,"inputResponses":{"a":` + accept + `}`)
 		_, got := r.forwarded(message)
@@ -309,46 +316,32 @@ func TestAStateThatIsForAnotherHandlerIsKeptFromTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, tripseal.Config{Keys: keys}, proxy.Config{})
+	r := newRig(t, tripseal.Config{Keys: keys}, wire.Config{})
 	if _, got := r.forwarded(carriers[0].call(state(given) + `,"inputResponses":{"q":` + accept + `}`)); got != carriers[0].call("") {
 		t.Errorf("the server got %s", got)
 	}
 }
 
-func TestTheBufferOfAMessageCanBeUsedAgain(t *testing.T) {
-	r := plainRig(t)
-	message := []byte(carriers[0].call(`,"arguments":{"a":1}`))
-	e := r.proxy.Open(context.Background(), message, tripseal.User("alice"))
-	copy(message, bytes.Repeat([]byte("x"), len(message)))
-	answer := []byte(asking(`"`+canary+`"`, `{"q":`+form+`}`))
-	out := bytes.Clone(e.Seal(context.Background(), answer))
-	copy(answer, bytes.Repeat([]byte("x"), len(answer)))
-	_, got := r.forwarded(carriers[0].call(`,"arguments":{"a":1}` + state(token(t, string(out))) + `,"inputResponses":{"q":` + accept + `}`))
-	if !strings.Contains(got, canary) || !strings.Contains(got, accept) {
-		t.Errorf("the server got %s", got)
-	}
-}
-
 func TestManyUsersCanCallAtOnce(t *testing.T) {
-	r := newRig(t, tripseal.Config{Logger: slog.New(slog.DiscardHandler)}, proxy.Config{Logger: slog.New(slog.DiscardHandler)})
+	r := newRig(t, tripseal.Config{Logger: slog.New(slog.DiscardHandler)}, wire.Config{Logger: slog.New(slog.DiscardHandler)})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			user := fmt.Sprint("user", i)
 			for range 20 {
-				out := r.openAs(user, carriers[0].call("")).Seal(context.Background(), []byte(asking(`"`+user+`"`, "")))
+				out := r.openAs(user, carriers[0].call("")).Seal(context.Background(), asking(`"`+user+`"`, ""))
 				var m struct{ Result struct{ RequestState string } }
-				if json.Unmarshal(out, &m) != nil {
+				if json.Unmarshal([]byte(out), &m) != nil {
 					t.Errorf("%s got %s", user, out)
 				}
 				message := carriers[0].call(state(m.Result.RequestState))
 				if e := r.openAs(user, message); string(e.Forward) != carriers[0].call(state(user)) {
 					t.Errorf("the server got %s", e.Forward)
 				}
-				if e := r.openAs("other", message); e.Forward != nil {
+				if e := r.openAs("other", message); e.Forward != "" {
 					t.Errorf("the server got %s", e.Forward)
 				}
-				r.proxy.Pass(context.Background(), []byte("garbage"))
+				r.engine.Pass(context.Background(), "garbage")
 			}
 		})
 	}
@@ -368,7 +361,7 @@ func page(method, params string) string {
 func (r *rig) cursor(user, method, params, members string) string {
 	r.t.Helper()
 	e := r.openAs(user, page(method, params))
-	if e.Forward == nil {
+	if e.Forward == "" {
 		r.t.Fatalf("%s: %s", params, e.Reply)
 	}
 	out := r.sealed(e, `{"jsonrpc":"2.0","id":7,"result":{"list":[],"nextCursor":"`+canary+`"`+members+`}}`)
@@ -465,7 +458,7 @@ func TestACursorIsSharedOnlyIfItsPageMayBeCachedForAll(t *testing.T) {
 		r := plainRig(t)
 		at := r.cursor("alice", "tools/list", "", more)
 		e := r.openAs("bob", page("tools/list", `"cursor":"`+at+`"`))
-		if (e.Forward != nil) != shared {
+		if (e.Forward != "") != shared {
 			t.Errorf("%s: bob got %s %s", more, e.Forward, e.Reply)
 		}
 	}
@@ -485,7 +478,7 @@ func TestThePageThatIsCachedLongHasACursorThatLivesLong(t *testing.T) {
 // Failures
 
 func TestAFailureToSealIsAnInternalError(t *testing.T) {
-	r := newRig(t, tripseal.Config{MaxState: 100}, proxy.Config{})
+	r := newRig(t, tripseal.Config{MaxState: 100}, wire.Config{})
 	many := make([]string, 65)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"q%d":%s`, i, roots)
@@ -496,14 +489,14 @@ func TestAFailureToSealIsAnInternalError(t *testing.T) {
 		"a long key":         asking(`"`+canary+`"`, `{"`+strings.Repeat("k", 129)+`":`+form+`}`),
 	} {
 		e, _ := r.forwarded(carriers[0].call(""))
-		checkError(t, e.Seal(context.Background(), []byte(answer)), "7", -32603)
+		checkError(t, e.Seal(context.Background(), answer), "7", -32603)
 		if r.log.Len() == 0 {
 			t.Errorf("%s: nothing was logged", name)
 		}
 		r.log.Reset()
 	}
 	e, _ := r.forwarded(page("tools/list", ""))
-	checkError(t, e.Seal(context.Background(), []byte(`{"id":7,"result":{"nextCursor":"`+strings.Repeat(canary, 10_000)+`"}}`)), "7", -32603)
+	checkError(t, e.Seal(context.Background(), `{"id":7,"result":{"nextCursor":"`+strings.Repeat(canary, 10_000)+`"}}`), "7", -32603)
 }
 
 func TestAUserWhoCannotBeToldIsNotServed(t *testing.T) {
@@ -516,19 +509,19 @@ func TestAUserWhoCannotBeToldIsNotServed(t *testing.T) {
 		"no name":  tripseal.User(""),
 		"nobody":   nil,
 	} {
-		open := func(message string) *proxy.Exchange {
-			return r.proxy.Open(context.Background(), []byte(message), who)
+		open := func(message string) *wire.Exchange {
+			return r.engine.Open(context.Background(), message, who)
 		}
 		for _, message := range []string{carriers[0].call(state(given)), page("tools/list", `"cursor":"`+at+`"`)} {
 			e := open(message)
-			if e.Forward != nil {
+			if e.Forward != "" {
 				t.Errorf("%s: the server got %s", name, e.Forward)
 			}
 			checkError(t, e.Reply, "7", -32602, -32603)
 		}
 		if who != nil {
-			checkError(t, open(carriers[0].call("")).Seal(context.Background(), []byte(asking(`"`+canary+`"`, ""))), "7", -32603)
-			checkError(t, open(page("tools/list", "")).Seal(context.Background(), []byte(`{"id":7,"result":{"nextCursor":"`+canary+`"}}`)), "7", -32603)
+			checkError(t, open(carriers[0].call("")).Seal(context.Background(), asking(`"`+canary+`"`, "")), "7", -32603)
+			checkError(t, open(page("tools/list", "")).Seal(context.Background(), `{"id":7,"result":{"nextCursor":"`+canary+`"}}`), "7", -32603)
 		}
 	}
 	if strings.Contains(r.log.String(), "hush") {
@@ -537,20 +530,20 @@ func TestAUserWhoCannotBeToldIsNotServed(t *testing.T) {
 }
 
 func TestNobodyIsRefusedIfAUserIsRequired(t *testing.T) {
-	r := newRig(t, tripseal.Config{RequireUser: true}, proxy.Config{})
-	nobody := func(message string) *proxy.Exchange {
-		return r.proxy.Open(context.Background(), []byte(message), nil)
+	r := newRig(t, tripseal.Config{RequireUser: true}, wire.Config{})
+	nobody := func(message string) *wire.Exchange {
+		return r.engine.Open(context.Background(), message, nil)
 	}
-	checkError(t, nobody(carriers[0].call("")).Seal(context.Background(), []byte(asking(`"`+canary+`"`, ""))), "7", -32603)
-	checkError(t, nobody(page("tools/list", "")).Seal(context.Background(), []byte(`{"id":7,"result":{"nextCursor":"`+canary+`"}}`)), "7", -32603)
+	checkError(t, nobody(carriers[0].call("")).Seal(context.Background(), asking(`"`+canary+`"`, "")), "7", -32603)
+	checkError(t, nobody(page("tools/list", "")).Seal(context.Background(), `{"id":7,"result":{"nextCursor":"`+canary+`"}}`), "7", -32603)
 }
 
 func TestARejectedTokenOfAToolIsAResultIfTheOperatorWantsIt(t *testing.T) {
 	const text = "Start \"over\".\n<&>"
-	r := newRig(t, tripseal.Config{}, proxy.Config{RejectedText: text})
+	r := newRig(t, tripseal.Config{}, wire.Config{RejectedText: text})
 	for _, given := range []string{state("ms1.forged"), state(""), `,"requestState":1`} {
 		e := r.open(carriers[0].call(given))
-		if e.Forward != nil || e.Malformed {
+		if e.Forward != "" || e.Malformed {
 			t.Errorf("%s: the server got %s", given, e.Forward)
 		}
 		var m struct {
@@ -562,7 +555,7 @@ func TestARejectedTokenOfAToolIsAResultIfTheOperatorWantsIt(t *testing.T) {
 				Content    []struct{ Type, Text string }
 			}
 		}
-		if json.Unmarshal(e.Reply, &m) != nil || m.ID != 7 || m.Error != nil || m.Result.ResultType != "complete" || !m.Result.IsError ||
+		if json.Unmarshal([]byte(e.Reply), &m) != nil || m.ID != 7 || m.Error != nil || m.Result.ResultType != "complete" || !m.Result.IsError ||
 			len(m.Result.Content) != 1 || m.Result.Content[0].Type != "text" || m.Result.Content[0].Text != text {
 			t.Errorf("%s: the client got %s", given, e.Reply)
 		}
@@ -577,23 +570,23 @@ func TestARejectedTokenOfAToolIsAResultIfTheOperatorWantsIt(t *testing.T) {
 func TestFailedIsAnErrorForARequestOnly(t *testing.T) {
 	r := plainRig(t)
 	checkError(t, r.open(carriers[0].call("")).Failed(), "7", -32603)
-	if e := r.open(`{"method":"notifications/initialized"}`); e.Failed() != nil {
+	if e := r.open(`{"method":"notifications/initialized"}`); e.Failed() != "" {
 		t.Errorf("a notification got %s", e.Failed())
 	}
-	if e := r.open(`{"id":7,"result":{}}`); e.Failed() != nil {
+	if e := r.open(`{"id":7,"result":{}}`); e.Failed() != "" {
 		t.Errorf("an answer got %s", e.Failed())
 	}
 }
 
 func TestTheProxyNeedsABoundaryWithKeys(t *testing.T) {
-	if p, err := proxy.New(proxy.Config{}); err == nil || p != nil {
+	if p, err := wire.New(wire.Config{}); err == nil || p != nil {
 		t.Error("a proxy without a boundary")
 	}
 	boundary, err := tripseal.New(tripseal.Config{Format: wordedFormat{tripseal.NativeFormat(tripseal.Ephemeral())}, Audience: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := proxy.New(proxy.Config{Boundary: boundary}); err == nil || p != nil {
+	if p, err := wire.New(wire.Config{Boundary: boundary}); err == nil || p != nil {
 		t.Error("a proxy that cannot seal cursors")
 	}
 }
@@ -621,7 +614,7 @@ func TestAQuestionThatTheClientCannotAnswerIsNotSent(t *testing.T) {
 	} {
 		r := plainRig(t)
 		e, _ := r.forwarded(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"deploy"` + meta + c.declared + `}}}`)
-		out := string(e.Seal(t.Context(), []byte(`{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","requestState":"`+canary+`","inputRequests":{"a":`+c.question+`}}}`)))
+		out := string(e.Seal(t.Context(), `{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","requestState":"`+canary+`","inputRequests":{"a":`+c.question+`}}}`))
 		if sent := strings.Contains(out, `"inputRequests"`); sent != c.sent || !sent && !strings.Contains(out, "-32021") || strings.Contains(out, canary) {
 			t.Errorf("%s, %s: %s", c.declared, c.question, out)
 		}

@@ -1,4 +1,4 @@
-package proxy_test
+package wire_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // utf16Of and utf32Of return a text in another encoding, which Python's json reads too.
@@ -72,7 +72,7 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 func (r *rig) stopped(message string) {
 	r.t.Helper()
 	r.log.Reset()
-	if out := r.proxy.Pass(context.Background(), []byte(message)); out != nil || !strings.Contains(r.log.String(), "was dropped") {
+	if out := r.engine.Pass(context.Background(), message); out != "" || !strings.Contains(r.log.String(), "was dropped") {
 		r.t.Errorf("%q was not dropped, or not logged: %s", message, out)
 	}
 }
@@ -91,17 +91,22 @@ func TestAMessageIsARequestOrANotificationOrAnAnswer(t *testing.T) {
 	}
 }
 
-func TestTheIdOfARequestIsAStringOrANumber(t *testing.T) {
+func TestTheIdOfARequestIsAStringOrAnIntegerThatIsReadExactly(t *testing.T) {
 	r := plainRig(t)
-	for _, id := range []string{`null`, `true`, `false`, `{}`, `[]`, `[1]`, `{"a":1}`} {
+	for _, id := range []string{
+		`null`, `true`, `false`, `{}`, `[]`, `[1]`, `{"a":1}`, `1.5`, `1.0`, `1e3`, `-0`, `9007199254740992`, `-9007199254740992`, `12345678901234567890`,
+	} {
 		r.refused(`{"id":` + id + `,"method":"ping"}`)
 		r.refused(`{"id":` + id + `,"method":"tools/call","params":{"name":"x"}}`)
+		if strings.ContainsAny(id, "0123456789") && id[0] != '[' && id[0] != '{' {
+			continue // the server may use these
+		}
 		r.stopped(`{"id":` + id + `,"method":"ping"}`)
 		if id != "null" {
 			r.stopped(`{"id":` + id + `,"result":{}}`)
 		}
 	}
-	for _, id := range []string{`0`, `-1`, `1.5`, `1e3`, `12345678901234567890`, `""`, `"a"`, `"null"`, `"é"`, `"😀"`, `"\ud800"`, `"a\"b\\"`, `"<&>"`} {
+	for _, id := range []string{`0`, `-1`, `9007199254740991`, `""`, `"a"`, `"null"`, `"é"`, `"😀"`, `"\ud800"`, `"a\"b\\"`, `"<&>"`} {
 		e, _ := r.forwarded(`{"id": ` + id + ` ,"method":"tools/call","params":{"name":"x"}}`)
 		if e.ID != id {
 			t.Errorf("the id %s is %s", id, e.ID)
@@ -128,24 +133,14 @@ func TestAnIdInAnotherSpellingIsTheSame(t *testing.T) {
 	}
 }
 
-func TestTheSpellingsOfAnIdHaveOneText(t *testing.T) {
-	for id, want := range map[string]string{
-		`"\u00e9"`: `"é"`, `"é"`: `"é"`, `"a\/b"`: `"a/b"`, `"\uD800"`: `"\ud800"`, `"1"`: `"1"`, `1`: `1`, `1.0`: `1.0`, `null`: `null`, ``: ``, `"`: `"`,
-	} {
-		if got := proxy.ID(id); got != want {
-			t.Errorf("%s is %s", id, got)
-		}
-	}
-}
-
 func TestAnAnswerWithAnotherIdIsNotTheAnswer(t *testing.T) {
 	r := plainRig(t)
 	for asked, answered := range map[string]string{
-		`1`: `"1"`, `"1"`: `1`, `2`: `1`, `"a"`: `"A"`, `1.0`: `1`, `1e0`: `1`, `"x"`: `null`, `"null"`: `null`, `"\ud800"`: `"\ufffd"`, `"\ufffd"`: `"\ud800"`, `"s"`: `"ſ"`,
+		`1`: `"1"`, `"1"`: `1`, `2`: `1`, `"a"`: `"A"`, `11`: `11.0`, `10`: `1e1`, `"x"`: `null`, `"null"`: `null`, `"\ud800"`: `"\ufffd"`, `"\ufffd"`: `"\ud800"`, `"s"`: `"ſ"`,
 	} {
 		for _, result := range []string{`{"resultType":"input_required","requestState":"` + canary + `"}`, `{"inputRequests":{}}`, `{"nextCursor":"` + canary + `"}`} {
 			e, _ := r.forwarded(`{"id":` + asked + `,"method":"tools/call","params":{"name":"x"}}`)
-			if out := e.Seal(context.Background(), []byte(`{"id":`+answered+`,"result":`+result+`}`)); out != nil {
+			if out := e.Seal(context.Background(), `{"id":`+answered+`,"result":`+result+`}`); out != "" {
 				t.Errorf("%s for %s: the client got %s", answered, asked, out)
 			}
 			token(t, r.sealed(e, `{"id":`+asked+`,"result":{"resultType":"input_required"}}`)) // the right answer is still accepted
@@ -157,7 +152,7 @@ func TestARequestOfTheServerWithTheSameIdIsNotTheAnswer(t *testing.T) {
 	r := plainRig(t)
 	e, _ := r.forwarded(carriers[0].call(""))
 	const request = `{"id":7,"method":"sampling/createMessage","params":{"messages":[]}}`
-	if out := e.Seal(context.Background(), []byte(request)); string(out) != request {
+	if out := e.Seal(context.Background(), request); string(out) != request {
 		t.Errorf("it became %s", out)
 	}
 	token(t, r.sealed(e, asking(`"`+canary+`"`, "")))
@@ -165,18 +160,18 @@ func TestARequestOfTheServerWithTheSameIdIsNotTheAnswer(t *testing.T) {
 
 func TestASecondAnswerIsDropped(t *testing.T) {
 	r := plainRig(t)
-	answer := []byte(asking(`"`+canary+`"`, ""))
-	for _, first := range []string{string(answer), `{"id":7,"result":{}}`, `{"id":7,"error":{"code":1,"message":"x"}}`, `garbage`, `{"id":7,"result":{"requestState":"x"}}`} {
+	answer := asking(`"`+canary+`"`, "")
+	for _, first := range []string{answer, `{"id":7,"result":{}}`, `{"id":7,"error":{"code":1,"message":"x"}}`, `garbage`, `{"id":7,"result":{"requestState":"x"}}`} {
 		for _, request := range []string{carriers[0].call(""), page("tools/list", ""), `{"id":7,"method":"ping"}`} {
 			e, _ := r.forwarded(request)
-			e.Seal(context.Background(), []byte(first))
-			for _, second := range []string{string(answer), `{"id":7,"result":{}}`, `{"id":7,"error":{}}`, `garbage`} {
+			e.Seal(context.Background(), first)
+			for _, second := range []string{answer, `{"id":7,"result":{}}`, `{"id":7,"error":{}}`, `garbage`} {
 				r.log.Reset()
-				if out := e.Seal(context.Background(), []byte(second)); out != nil || !strings.Contains(r.log.String(), "was dropped") {
+				if out := e.Seal(context.Background(), second); out != "" || !strings.Contains(r.log.String(), "was dropped") {
 					t.Errorf("after %s the client got %s", first, out)
 				}
 			}
-			if note := `{"method":"notifications/x"}`; string(e.Seal(context.Background(), []byte(note))) != note {
+			if note := `{"method":"notifications/x"}`; string(e.Seal(context.Background(), note)) != note {
 				t.Error("a notification after the answer was dropped")
 			}
 		}
@@ -188,7 +183,7 @@ func TestAnAnswerToNoRequestCarriesNothing(t *testing.T) {
 	for _, first := range []string{`{"method":"notifications/x"}`, `{"id":7,"result":{}}`} {
 		e, _ := r.forwarded(first)
 		for _, answer := range []string{asking(`"`+canary+`"`, ""), `{"id":7,"result":{"nextCursor":"` + canary + `"}}`, `{"id":7,"result":{"inputRequests":{}}}`, `garbage`} {
-			if out := e.Seal(context.Background(), []byte(answer)); out != nil {
+			if out := e.Seal(context.Background(), answer); out != "" {
 				t.Errorf("%s: the client got %s", first, out)
 			}
 			r.stopped(answer)
@@ -201,7 +196,7 @@ func TestAnErrorOfTheServerPassesAsItIs(t *testing.T) {
 	const answer = `{ "id":7, "error": {"code":-1,"message":"x","data":[1.0]} }`
 	for _, request := range []string{carriers[0].call(""), page("tools/list", ""), `{"id":7,"method":"ping"}`} {
 		e, _ := r.forwarded(request)
-		if out := e.Seal(context.Background(), []byte(answer)); string(out) != answer {
+		if out := e.Seal(context.Background(), answer); string(out) != answer {
 			t.Errorf("it became %s", out)
 		}
 	}
@@ -211,18 +206,18 @@ func TestACallWithoutAnIdIsRefusedInSilence(t *testing.T) {
 	r := plainRig(t)
 	for _, c := range carriers {
 		message := strings.Replace(c.call(""), `"id":7,`, "", 1)
-		if r.refused(message); r.open(message).Reply != nil {
+		if r.refused(message); r.open(message).Reply != "" {
 			t.Error("a notification got an answer")
 		}
 	}
 	for _, method := range lists {
 		message := strings.Replace(page(method, ""), `"id":7,`, "", 1)
-		if r.refused(message); r.open(message).Reply != nil {
+		if r.refused(message); r.open(message).Reply != "" {
 			t.Error("a notification got an answer")
 		}
 	}
 	message := `{"method":"notifications/x","params":{"requestState":"x"}}`
-	if r.refused(message); r.open(message).Reply != nil {
+	if r.refused(message); r.open(message).Reply != "" {
 		t.Error("a notification got an answer")
 	}
 }
@@ -321,7 +316,7 @@ func TestAnswersThatAreNoObjectAreRefused(t *testing.T) {
 }
 
 func TestMoreAnswersThanARoundCanAskAreRefused(t *testing.T) {
-	r := newRig(t, tripseal.Config{}, proxy.Config{Unsolicited: []string{"deploy"}})
+	r := newRig(t, tripseal.Config{}, wire.Config{Unsolicited: []string{"deploy"}})
 	many := make([]string, tripseal.MaxQuestions+1)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"q%d":%s`, i, accept)
@@ -361,13 +356,13 @@ type panicking struct{ slog.Handler }
 func (panicking) Handle(context.Context, slog.Record) error { panic("log") }
 
 func TestALoggerThatPanicsStopsNothing(t *testing.T) {
-	r := newRig(t, tripseal.Config{}, proxy.Config{Logger: slog.New(panicking{slog.NewTextHandler(&bytes.Buffer{}, nil)})})
-	if e := r.open("garbage"); e.Forward != nil || e.Reply == nil {
+	r := newRig(t, tripseal.Config{}, wire.Config{Logger: slog.New(panicking{slog.NewTextHandler(&bytes.Buffer{}, nil)})})
+	if e := r.open("garbage"); e.Forward != "" || e.Reply == "" {
 		t.Errorf("the server got %s", e.Forward)
 	}
 	e, _ := r.forwarded(carriers[0].call(""))
-	checkError(t, e.Seal(context.Background(), []byte("garbage")), "7", -32603)
-	if r.proxy.Pass(context.Background(), []byte("garbage")) != nil {
+	checkError(t, e.Seal(context.Background(), "garbage"), "7", -32603)
+	if r.engine.Pass(context.Background(), "garbage") != "" {
 		t.Error("garbage passed")
 	}
 }

@@ -1,4 +1,4 @@
-package proxy_test
+package wire_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // canary is part of every plaintext state and cursor of these tests. No client may see it.
@@ -17,12 +17,12 @@ const canary = "canary-5d1f"
 
 // rig is a proxy between a test's client and a test's server.
 type rig struct {
-	t     testing.TB
-	proxy *proxy.Proxy
-	log   bytes.Buffer
+	t      testing.TB
+	engine *wire.Engine
+	log    bytes.Buffer
 }
 
-func newRig(t testing.TB, policy tripseal.Config, config proxy.Config) *rig {
+func newRig(t testing.TB, policy tripseal.Config, config wire.Config) *rig {
 	t.Helper()
 	r := &rig{t: t}
 	logger := slog.New(slog.NewTextHandler(&r.log, nil))
@@ -37,39 +37,39 @@ func newRig(t testing.TB, policy tripseal.Config, config proxy.Config) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Boundary = boundary
+	config.Boundary, config.Proxied = boundary, true
 	if config.Logger == nil {
 		config.Logger = logger
 	}
-	if r.proxy, err = proxy.New(config); err != nil {
+	if r.engine, err = wire.New(config); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func plainRig(t testing.TB) *rig { return newRig(t, tripseal.Config{}, proxy.Config{}) }
+func plainRig(t testing.TB) *rig { return newRig(t, tripseal.Config{}, wire.Config{}) }
 
-func (r *rig) open(message string) *proxy.Exchange { return r.openAs("alice", message) }
+func (r *rig) open(message string) *wire.Exchange { return r.openAs("alice", message) }
 
-func (r *rig) openAs(user, message string) *proxy.Exchange {
-	return r.proxy.Open(context.Background(), []byte(message), tripseal.User(user))
+func (r *rig) openAs(user, message string) *wire.Exchange {
+	return r.engine.Open(context.Background(), message, tripseal.User(user))
 }
 
 // forwarded returns what the server gets for a message that must reach it.
-func (r *rig) forwarded(message string) (*proxy.Exchange, string) {
+func (r *rig) forwarded(message string) (*wire.Exchange, string) {
 	r.t.Helper()
 	e := r.open(message)
-	if e.Forward == nil || e.Reply != nil || e.Malformed {
+	if e.Forward == "" || e.Reply != "" || e.Malformed {
 		r.t.Fatalf("%s\nwas not forwarded: %s\n%s", message, e.Reply, &r.log)
 	}
 	return e, string(e.Forward)
 }
 
 // sealed returns what the client gets for an answer that must reach it.
-func (r *rig) sealed(e *proxy.Exchange, answer string) string {
+func (r *rig) sealed(e *wire.Exchange, answer string) string {
 	r.t.Helper()
-	out := e.Seal(context.Background(), []byte(answer))
-	if out == nil || strings.Contains(string(out), `"error"`) {
+	out := e.Seal(context.Background(), answer)
+	if out == "" || strings.Contains(string(out), `"error"`) {
 		r.t.Fatalf("%s\nwas not sent: %s\n%s", answer, out, &r.log)
 	}
 	if strings.Contains(string(out), canary) {
@@ -83,13 +83,13 @@ func (r *rig) refused(message string) {
 	r.t.Helper()
 	r.log.Reset()
 	e := r.open(message)
-	if e.Forward != nil || !e.Malformed {
+	if e.Forward != "" || !e.Malformed {
 		r.t.Errorf("%q\nwas not refused: %s", message, e.Forward)
 	}
 	if !strings.Contains(r.log.String(), "was refused") {
 		r.t.Errorf("%q: nothing was logged: %s", message, &r.log)
 	}
-	if e.Reply != nil {
+	if e.Reply != "" {
 		checkError(r.t, e.Reply, e.ID, -32600, -32602)
 	}
 }
@@ -100,7 +100,7 @@ func (r *rig) rejected(user, message string) {
 	r.t.Helper()
 	r.log.Reset()
 	e := r.openAs(user, message)
-	if e.Forward != nil || e.Malformed {
+	if e.Forward != "" || e.Malformed {
 		r.t.Errorf("%s\nwas not rejected: %s", message, e.Forward)
 	}
 	if r.log.Len() == 0 {
@@ -110,10 +110,10 @@ func (r *rig) rejected(user, message string) {
 }
 
 // withheld seals an answer of the server. The client must get an internal error instead.
-func (r *rig) withheld(e *proxy.Exchange, answer string) {
+func (r *rig) withheld(e *wire.Exchange, answer string) {
 	r.t.Helper()
 	r.log.Reset()
-	checkError(r.t, e.Seal(context.Background(), []byte(answer)), e.ID, -32603)
+	checkError(r.t, e.Seal(context.Background(), answer), e.ID, -32603)
 	if !strings.Contains(r.log.String(), "was refused") {
 		r.t.Errorf("%s: nothing was logged: %s", answer, &r.log)
 	}
@@ -124,11 +124,11 @@ func (r *rig) withheld(e *proxy.Exchange, answer string) {
 func (r *rig) dropped(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
-	for name, out := range map[string][]byte{
-		"Pass": r.proxy.Pass(context.Background(), []byte(message)),
-		"Seal": e.Seal(context.Background(), []byte(message)),
+	for name, out := range map[string]string{
+		"Pass": r.engine.Pass(context.Background(), message),
+		"Seal": e.Seal(context.Background(), message),
 	} {
-		if out != nil {
+		if out != "" {
 			r.t.Errorf("%s: %s\nwas not dropped: %s", name, message, out)
 		}
 	}
@@ -143,24 +143,24 @@ func (r *rig) dropped(message string) {
 func (r *rig) passed(message string) {
 	r.t.Helper()
 	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
-	if out := r.proxy.Pass(context.Background(), []byte(message)); string(out) != message {
+	if out := r.engine.Pass(context.Background(), message); string(out) != message {
 		r.t.Errorf("Pass: %s\nbecame %s\n%s", message, out, &r.log)
 	}
-	if out := e.Seal(context.Background(), []byte(message)); string(out) != message {
+	if out := e.Seal(context.Background(), message); string(out) != message {
 		r.t.Errorf("Seal: %s\nbecame %s\n%s", message, out, &r.log)
 	}
 }
 
 // checkError checks that an answer is an error with one of the codes, and with one of the few
 // texts that a client may see.
-func checkError(t testing.TB, answer []byte, id string, codes ...int64) {
+func checkError(t testing.TB, answer string, id string, codes ...int64) {
 	t.Helper()
 	var m struct {
 		JSONRPC string
 		ID      json.RawMessage
 		Error   *tripseal.WireError
 	}
-	if err := json.Unmarshal(answer, &m); err != nil || m.Error == nil || m.JSONRPC != "2.0" {
+	if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Error == nil || m.JSONRPC != "2.0" {
 		t.Errorf("not an error: %s (%v)", answer, err)
 		return
 	}

@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// budget limits how many bytes the messages of all requests together use in memory. If too few are left, it first takes
+// them from whoever holds bytes and makes a door wait: a client that sends its message slowly, or takes its answer
+// slowly. So slow clients cannot lock the others out.
+type budget struct {
+	limit int64
+
+	mu      sync.Mutex
+	used    int64
+	waiting map[*share]struct{} // the shares that wait for their clients
+	freed   chan struct{}       // closed, and made anew, when bytes are given back
+}
+
+func newBudget(limit int64) *budget {
+	return &budget{limit: limit, waiting: map[*share]struct{}{}, freed: make(chan struct{})}
+}
+
+const (
+	// patience is how long a client may hold bytes, at any speed.
+	patience = time.Second
+	// reclaiming is how long a request waits for the bytes of a slow client.
+	reclaiming = 2 * time.Second
+)
+
+// take takes n more bytes of the budget for a share and returns true. It returns false if fewer are left and no client is
+// slow.
+func (b *budget) take(s *share, n int64) bool {
+	var late <-chan time.Time
+	b.mu.Lock()
+	for {
+		if n <= b.limit-b.used {
+			b.used += n
+			s.held += n
+			b.mu.Unlock()
+			return true
+		}
+		if late == nil {
+			timer := time.NewTimer(reclaiming)
+			defer timer.Stop()
+			late = timer.C
+		}
+		if !b.cutSlowest() && !b.cutting() {
+			b.mu.Unlock()
+			return false
+		}
+		freed := b.freed
+		b.mu.Unlock()
+		select {
+		case <-freed:
+		case <-late:
+			return false
+		}
+		b.mu.Lock()
+	}
+}
+
+func (b *budget) give(s *share, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	s.held -= n
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// cutSlowest ends the wait for the slowest client. It returns false if no client has kept a door waiting for longer
+// than patience allows.
+func (b *budget) cutSlowest() bool {
+	now := time.Now()
+	var slowest *share
+	var least float64
+	for s := range b.waiting {
+		if rate := s.rate(now); !s.cut && now.Sub(s.since) > patience && s.held > 0 && (slowest == nil || rate < least) {
+			slowest, least = s, rate
+		}
+	}
+	if slowest == nil {
+		return false
+	}
+	slowest.cut = true
+	slowest.end()
+	return true
+}
+
+// cutting reports whether bytes of a client that was cut are still to be given back.
+func (b *budget) cutting() bool {
+	for s := range b.waiting {
+		if s.cut {
+			return true
+		}
+	}
+	return false
+}
+
+// share is the part of a budget that one message holds. Only one goroutine at a time may change its size.
+type share struct {
+	of   *budget
+	held int64 // written only under of.mu
+
+	// The rest is guarded by of.mu.
+	end    func()    // ends the wait for the client
+	since  time.Time // when the wait began
+	window time.Time // when the bytes in moved began to count
+	moved  int       // how many bytes the client has sent or taken since then
+	before float64   // how many bytes a second it was before
+	cut    bool      // true if the wait was ended
+}
+
+// resize changes the size of the share to n bytes. If the budget has too few bytes left, it changes nothing and returns
+// false.
+func (s *share) resize(n int) bool {
+	more := int64(n) - s.held
+	if more < 0 {
+		s.of.give(s, -more)
+	}
+	return more <= 0 || s.of.take(s, more)
+}
+
+func (s *share) release() { s.resize(0) }
+
+// wait says that the share waits for its client from now on, until resume. The function end ends the wait early.
+func (s *share) wait(end func()) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	now := time.Now()
+	s.end, s.since, s.window, s.moved, s.before = end, now, now, 0, 0
+	s.of.waiting[s] = struct{}{}
+}
+
+func (s *share) resume() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	delete(s.of.waiting, s)
+}
+
+// progress says that the client has sent or taken n bytes.
+func (s *share) progress(n int) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.window) > patience {
+		s.before = s.rate(now)
+		s.window, s.moved = now, 0
+	}
+	s.moved += n
+}
+
+// rate returns how many bytes a second the client has sent or taken lately.
+func (s *share) rate(now time.Time) float64 {
+	if now.Sub(s.window) < patience && s.before > 0 {
+		return s.before
+	}
+	return float64(s.moved) / max(now.Sub(s.window).Seconds(), 0.1)
+}
+
+var (
+	errTooLong  = errors.New("the message is too long")
+	errNoBudget = errors.New("too many bytes are in flight")
+)
+
+// mostExpected is how many bytes are allocated, at most, before a message arrives.
+const mostExpected = 128 << 10
+
+// collected collects the bytes of one message. It becomes a string without a copy.
+type collected struct {
+	text  *strings.Builder
+	limit int
+	share *share
+	times int // how many times the length of the message its share holds
+}
+
+// grow makes room for n more bytes. The room grows with the bytes that arrive, so a peer uses little of the budget if
+// it announces a long message but does not send it.
+func (m *collected) grow(n int) error {
+	need := m.text.Len() + n
+	if need > m.limit {
+		return errTooLong
+	}
+	if need <= m.text.Cap() {
+		return nil
+	}
+	size := max(need, min(2*m.text.Cap(), m.limit))
+	if !m.share.resize(m.times * size) {
+		return errNoBudget
+	}
+	grown := new(strings.Builder)
+	grown.Grow(size)
+	grown.WriteString(m.text.String())
+	m.text = grown
+	return nil
+}
+
+// readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
+func (m *collected) readWhole(from io.Reader, expected int64) error {
+	if err := m.grow(int(min(max(expected, 4<<10), mostExpected, int64(m.limit)))); err != nil {
+		return err
+	}
+	chunk := copyBuffers{}.Get()
+	defer copyBuffers{}.Put(chunk)
+	for {
+		n, err := from.Read(chunk)
+		if n > 0 {
+			m.share.progress(n)
+			if err := m.grow(n); err != nil {
+				return err
+			}
+			m.text.Write(chunk[:n])
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// copyBuffers lends buffers for bytes on their way. It clears each buffer that it gets back.
+type copyBuffers struct{}
+
+const chunkSize = 32 << 10
+
+var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
+
+func (copyBuffers) Put(buffer []byte) {
+	clear(buffer)
+	copyPool.Put((*[chunkSize]byte)(buffer))
+}

@@ -1,0 +1,184 @@
+// Package wire protects an MCP server at the wire: it seals the states, the list cursors and the session ids that leave
+// the server, and opens what comes back. What runs behind it, any SDK with any hooks and middleware, reads and writes
+// plaintext.
+//
+//	engine, err := wire.New(wire.Config{Boundary: boundary})
+//	http.Handle("/mcp", auth(engine.Handler(handler, wire.Options{User: userOf})))   // streamable HTTP
+//	in, out := engine.Stdio(os.Stdin, os.Stdout, tripseal.User("owner"))             // standard input and output
+//
+// An [Engine] takes one message and returns one message; it knows nothing of HTTP. A door moves messages between the
+// engine and the world: [Engine.Handler] and [Engine.Stdio]. With mcp-go, use package mcpgo, which has both doors in one
+// line; with the official SDK, gosdk.Protect.
+//
+// A message that carries no state, question, answer or cursor is passed on byte for byte. A message is refused if two
+// JSON parsers could read it differently at a place where a state, question, answer or cursor can be.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+)
+
+// Config says how an [Engine] seals. Only Boundary is required.
+type Config struct {
+	// Boundary seals states, and decides which tokens are accepted. Required. It must have keys or a codec, in Keys,
+	// Format or AlsoOpen: cursors and session ids are sealed with them.
+	Boundary *tripseal.Boundary
+	// Unsolicited names the tools that accept answers in a first call, before they have asked anything. Nil means none.
+	Unsolicited []string
+	// RejectedText is the text of a tool's result that replaces the protocol's error when the token of a tools/call is
+	// rejected, such as [adapter.StartOver]. Many hosts do not show protocol errors to the model. "" means the error.
+	RejectedText string
+	// SessionTTL is how long a session's id can be used after the session began. 0 means 24 hours. A longer time than
+	// the keys stay in use is an error. A rotation that drops the key ends the session sooner.
+	SessionTTL time.Duration
+	// Proxied says that another program writes the answers, not a Go server of this process. Then every answer is read
+	// whole before it is passed on, because its text may be anything.
+	Proxied bool
+	// Logger gets a record for each message that is refused, and for each answer that is replaced. Nil means
+	// [slog.Default].
+	Logger *slog.Logger
+}
+
+// Engine seals what a server sends, and opens what a client sends back. It is safe for concurrent use. Make one with
+// [New] for each server, and put it behind one or several doors.
+type Engine struct {
+	boundary     *tripseal.Boundary
+	lists        cursor.Issuer
+	sessions     *tripseal.Handles
+	unsolicited  map[string]bool
+	rejectedText string
+	proxied      bool
+	log          *slog.Logger
+	turns        chan struct{} // limits how many long messages are read at once
+	marks        sync.Map      // maps the mark of a call to its *Exchange, until the answer
+}
+
+// New returns an engine, or an error that says what to change in the config.
+func New(config Config) (*Engine, error) {
+	if config.Boundary == nil {
+		return nil, errors.New("wire: Config.Boundary is missing; check the error of tripseal.New")
+	}
+	e := &Engine{
+		boundary: config.Boundary, lists: adapter.ListCursors(config.Boundary), unsolicited: map[string]bool{},
+		rejectedText: config.RejectedText, proxied: config.Proxied, log: config.Logger,
+		turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+	if e.lists == nil {
+		return nil, errors.New("wire: the boundary has no keys of its own, so cursors and session ids could not be " +
+			"sealed: add tripseal.NativeFormat to Config.AlsoOpen")
+	}
+	var err error
+	if e.sessions, err = tripseal.NewHandles(config.Boundary, "session", config.SessionTTL); err != nil {
+		return nil, fmt.Errorf("wire: session ids cannot be sealed: %w", err)
+	}
+	for _, tool := range config.Unsolicited {
+		e.unsolicited[tool] = true
+	}
+	return e, nil
+}
+
+// Boundary returns the boundary that decides for this engine.
+func (e *Engine) Boundary() *tripseal.Boundary { return e.boundary }
+
+// logger returns e.log, wrapped so that a panic in it does not stop the engine.
+func (e *Engine) logger() *slog.Logger { return tripseal.Logger(e.log) }
+
+// Exchange is one message of the client together with the server's answer to it. [Engine.Open] returns it. Keep it
+// until the server has answered.
+type Exchange struct {
+	// Forward is the message for the server. It is "" if the server must not see the message.
+	Forward string
+	// Reply is the engine's own answer to the client, if the server must not see the client's message. It is "" if the
+	// client's message was a notification, which gets no answer.
+	Reply string
+	// Malformed is true if the message was refused because of its form. A door over HTTP answers it with the status
+	// 400. A message with a rejected token is not malformed.
+	Malformed bool
+
+	ID     string // the JSON text of the request's id; "" if the message is not a request
+	Method string // the method of the request or notification; "" if the message has none
+	Target string // the tool's or prompt's name, or the resource's URI; "" for other methods
+
+	engine   *Engine
+	caller   tripseal.Principal
+	sameID   string
+	kind     kind
+	declared string // the JSON text of the capabilities that the client declares, or of what holds them
+	round    tripseal.Round
+	page     cursor.Page
+	mark     string // the mark of the call in its _meta; "" if it has none
+	done     bool   // true if Seal has seen the answer
+}
+
+// User tells who sent the message. A server uses it for what it seals itself, such as the cursors of paged tools.
+func (x *Exchange) User() tripseal.Principal { return x.caller }
+
+// Open takes a message of the client. The parameter caller says which user sent it; nil means that no user is known.
+// Open never returns nil. Call Open for every message of the client. Then send the exchange's field Forward to the
+// server, or its field Reply to the client.
+func (e *Engine) Open(ctx context.Context, message string, caller tripseal.Principal) *Exchange {
+	defer e.turn(message)()
+	x, m := e.read(ctx, message, caller)
+	return x.open(ctx, m)
+}
+
+// longMessage is the length from which messages wait for each other, in bytes. To read a message can take several
+// times its length in memory.
+const longMessage = 64 << 10
+
+// turn waits until the engine may read a message of this length. The caller must call the function that it returns.
+func (e *Engine) turn(message string) (done func()) {
+	if len(message) < longMessage {
+		return func() {}
+	}
+	e.turns <- struct{}{}
+	return func() { <-e.turns }
+}
+
+// Seal takes a message that the server sent in answer to the client's message: the answer itself, or a notification or
+// request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
+// concurrent use. Call Seal for each of these messages, in their order.
+func (x *Exchange) Seal(ctx context.Context, message string) string {
+	if x.mark != "" {
+		message = strings.ReplaceAll(message, x.mark, "")
+	}
+	if !x.engine.proxied && x.isPlainAnswer(message) {
+		x.done = true
+		return message
+	}
+	return x.seal(ctx, message)
+}
+
+// Pass takes a message that the server sent on its own, not in answer to a message of the client, or in answer to a
+// message that another stream carried. It returns the message for the client, or "" if the client must not see it.
+func (e *Engine) Pass(ctx context.Context, message string) string {
+	m, why := readEnvelope(message, guardedNames)
+	if why != "" {
+		return e.drop(ctx, why)
+	}
+	return e.pass(ctx, &m)
+}
+
+// Failed returns an internal error as the answer for the client. Use it if the server gave no answer, or an answer that
+// cannot be sent. Failed returns "" if the client's message was not a request.
+func (x *Exchange) Failed() string {
+	if x.ID == "" {
+		return ""
+	}
+	return errorMessage(x.ID, internalError)
+}
+
+// Answered reports whether Seal has seen the answer to the client's request. If the server's stream ends before that,
+// the door sends the result of [Exchange.Failed] to the client.
+func (x *Exchange) Answered() bool { return x.done }

@@ -1,0 +1,306 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/tripseal/tripseal"
+)
+
+// Options says who calls, and limits what requests may use. Set User or AllowAnonymous.
+type Options struct {
+	// User returns the name of the user who sent a request. It must be verified before: put authentication around the
+	// handler, and read what it found, for example from the request's context. "" means nobody, which is an error
+	// unless AllowAnonymous is set. User is called only for requests that carry or get something sealed.
+	User func(r *http.Request) (string, error)
+	// AllowAnonymous says that callers without a name are expected. Whatever is sealed for them works for everybody
+	// without a name who holds it.
+	AllowAnonymous bool
+
+	MaxRequest int   // the greatest length of a request's body, in bytes; 0 means 4 MiB
+	MaxAnswer  int   // the greatest length of one message of the server, in bytes; 0 means 16 MiB
+	Budget     int64 // how many bytes the messages of all requests together may use in memory; 0 means 256 MiB
+	// ClientTimeout is how long a client may take to send the body of a request, and to take each part of an answer.
+	// 0 means 1 minute. If the budget is used up, slow clients are cut off earlier.
+	ClientTimeout time.Duration
+
+	// Ended is called for each request when it has ended, for logs and metrics. Nil means that nothing is called.
+	Ended func(context.Context, Ended)
+}
+
+// The limits that apply where a field of [Options] is 0.
+const (
+	DefaultMaxRequest    = 4 << 20
+	DefaultMaxAnswer     = 16 << 20
+	DefaultBudget        = 256 << 20
+	DefaultClientTimeout = time.Minute
+)
+
+// Ended describes a request that has ended. It does not hold the user's name.
+type Ended struct {
+	HTTPMethod     string
+	Status         int
+	Duration       time.Duration
+	Received, Sent int    // the lengths of the client's message and of the answer, in bytes
+	Peer           string // the address of the client
+	Method         string // the method of the message, such as tools/call; "" if there was no message
+	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
+}
+
+// Handler returns a door around the handler of a server that speaks streamable HTTP. Authentication, CORS and
+// compression belong outside. Handler panics if it is not said who calls, or if an option is wrong.
+func (e *Engine) Handler(server http.Handler, options Options) http.Handler {
+	d := &door{engine: e, server: server, options: options}
+	o := &d.options
+	for _, limit := range []struct {
+		name             string
+		value            *int
+		otherwise, least int
+	}{{"MaxRequest", &o.MaxRequest, DefaultMaxRequest, 1 << 10}, {"MaxAnswer", &o.MaxAnswer, DefaultMaxAnswer, 1 << 10}} {
+		if *limit.value == 0 {
+			*limit.value = limit.otherwise
+		}
+		if *limit.value < limit.least || *limit.value > 1<<30 {
+			panic(fmt.Sprintf("wire: Options.%s is %d, not between %d and 1 GiB", limit.name, *limit.value, limit.least))
+		}
+	}
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.ClientTimeout == 0 {
+		o.ClientTimeout = DefaultClientTimeout
+	}
+	switch least := 2 * int64(o.MaxRequest+o.MaxAnswer); {
+	case server == nil:
+		panic("wire: the handler is nil")
+	case o.User == nil && !o.AllowAnonymous:
+		panic("wire: set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use everybody's tokens")
+	case o.Budget < least:
+		panic(fmt.Sprintf("wire: Options.Budget is %d, less than %d: twice the longest request and the longest answer", o.Budget, least))
+	case o.ClientTimeout < 0:
+		panic("wire: Options.ClientTimeout is less than 0")
+	}
+	d.budget = newBudget(o.Budget)
+	return d
+}
+
+// door is an HTTP door.
+type door struct {
+	engine  *Engine
+	server  http.Handler
+	options Options
+	budget  *budget
+}
+
+// visit is one request at a door.
+type visit struct {
+	*door
+	request  *http.Request
+	exchange *Exchange // nil if the request carries no message
+	session  session
+	received int // the length of the client's message, in bytes
+	cancel   context.CancelFunc
+}
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	v := &visit{door: d, request: r, cancel: cancel}
+	a := newResponse(v, w)
+	defer a.share.release()
+	if d.options.Ended != nil {
+		defer v.end(a, time.Now())
+	}
+	defer a.settle()
+	inner := r.WithContext(ctx)
+	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
+	switch {
+	case tooManyLines(r.Header):
+		a.refuse(http.StatusRequestHeaderFieldsTooLarge, "too many header lines")
+	case len(r.Header["Upgrade"]) > 0:
+		a.refuse(http.StatusBadRequest, "an upgrade to another protocol")
+	case r.Method == http.MethodPost:
+		v.post(a, inner)
+	case r.Method != http.MethodGet && r.Method != http.MethodDelete && r.Method != http.MethodOptions:
+		a.to.Header().Set("Allow", "POST, GET, DELETE")
+		a.refuse(http.StatusMethodNotAllowed, "another method")
+	case r.ContentLength != 0:
+		a.refuse(http.StatusBadRequest, "a body with "+r.Method)
+	case v.openSession(a, inner.Header):
+		v.serve(a, inner)
+	}
+}
+
+// headersFor returns the headers that the server gets.
+func (v *visit) headersFor(header http.Header) http.Header {
+	out := make(http.Header, len(header))
+	for name, values := range header {
+		switch plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); {
+		case removedHeaders[name], strings.HasPrefix(name, "Want-"):
+		case name != plain && (plain == sessionHeader || plain == resumeHeader): // many servers treat _ and - as the same
+		default:
+			out[name] = append([]string(nil), values...)
+		}
+	}
+	return out
+}
+
+// caller tells who sent the request.
+func (v *visit) caller(context.Context) (string, error) {
+	if v.options.User == nil {
+		return "", nil
+	}
+	user, err := v.options.User(v.request)
+	if err == nil && user == "" && !v.options.AllowAnonymous {
+		return "", errNobody
+	}
+	return user, err
+}
+
+const errNobody = tripseal.PlainError("Options.User found no user; set Options.AllowAnonymous if callers without a name are expected")
+
+// post serves a POST request: it reads the client's message and, unless the engine answers it itself, passes it to the
+// server.
+func (v *visit) post(a *response, r *http.Request) {
+	switch {
+	case mediaType(r.Header) != "application/json" || isEncoded(v.request.Header):
+		a.refuse(http.StatusUnsupportedMediaType, "a body that is not application/json in UTF-8, or is encoded")
+		return
+	case len(r.Header[methodHeader]) > 1 || len(r.Header[nameHeader]) > 1:
+		a.refuse(http.StatusBadRequest, "a repeated Mcp-Method or Mcp-Name")
+		return
+	}
+	body := share{of: v.budget}
+	defer body.release()
+	text, ok := v.read(a, &body)
+	if !ok {
+		return
+	}
+	v.received = len(text)
+	done := v.engine.turn(text)
+	x, m := v.engine.read(r.Context(), text, v.caller)
+	done()
+	v.exchange = x
+	if m != nil && !v.openSession(a, r.Header) { // before the call's token is spent
+		return
+	}
+	done = v.engine.turn(text)
+	x.open(r.Context(), m)
+	done()
+	switch {
+	case x.Forward == "" && x.Malformed:
+		a.reply(http.StatusBadRequest, x.Reply)
+		return
+	case x.Forward == "":
+		a.reply(http.StatusOK, x.Reply)
+		return
+	case !headersAgree(r.Header, x):
+		v.log("a request was refused", "status", http.StatusBadRequest, "cause", "Mcp-Method or Mcp-Name differs from the message")
+		a.reply(http.StatusBadRequest, headerMismatch(x.ID))
+		return
+	}
+	forward := x.Forward
+	x.Forward = ""
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
+	r.Body, _ = r.GetBody()
+	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	v.serve(a, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+}
+
+// read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,
+// it refuses the request and returns false.
+func (v *visit) read(a *response, s *share) (text string, ok bool) {
+	err := errTooLong
+	body := collected{text: new(strings.Builder), limit: v.options.MaxRequest, share: s, times: 2} // the arguments are kept, too
+	if v.request.ContentLength <= int64(body.limit) {
+		a.control.SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
+		s.wait(func() { a.control.SetReadDeadline(time.Now()) })
+		err = body.readWhole(v.request.Body, v.request.ContentLength)
+		if s.resume(); err == nil {
+			a.control.SetReadDeadline(time.Time{})
+		}
+	}
+	var network net.Error
+	switch {
+	case err == nil:
+		return body.text.String(), true
+	case errors.Is(err, errTooLong):
+		a.refuse(http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, errNoBudget):
+		a.to.Header().Set("Retry-After", "1")
+		a.to.Header().Set("Connection", "close") // so that the answer does not wait for the rest of the body
+		a.refuse(http.StatusServiceUnavailable, err.Error())
+	case errors.As(err, &network) && network.Timeout():
+		a.to.Header().Set("Connection", "close")
+		a.refuse(http.StatusRequestTimeout, "the body did not come in time")
+	default:
+		a.refuse(http.StatusBadRequest, "the body cannot be read")
+	}
+	return "", false
+}
+
+// serve passes the request to the server. A panic of the server ends this request alone.
+func (v *visit) serve(a *response, r *http.Request) {
+	defer func() {
+		switch problem := recover(); problem {
+		case nil:
+			a.finish("the server gave no whole answer")
+		case http.ErrAbortHandler: // for example, a reverse proxy whose server is gone
+			a.fail("the server's answer was cut off")
+		default: // its text may hold anything
+			a.fail("the server panicked: " + reflect.TypeOf(problem).String())
+		}
+	}()
+	v.server.ServeHTTP(a.writer(), r)
+}
+
+// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
+// none.
+func (v *visit) seal(text string) string {
+	ctx := v.request.Context()
+	if v.exchange != nil {
+		return v.exchange.Seal(ctx, text)
+	}
+	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
+	m, why := readEnvelope(text, guardedNames)
+	if why != "" {
+		return v.engine.drop(ctx, why)
+	}
+	passed := v.engine.pass(ctx, &m)
+	if passed == "" && m.isAnswer() {
+		return errorMessage(m.id, internalError) // otherwise the client would wait for ever
+	}
+	return passed
+}
+
+// waits reports whether the client waits for the answer to a request.
+func (v *visit) waits() bool { return v.exchange != nil && v.exchange.ID != "" }
+
+func (v *visit) log(what string, attributes ...any) {
+	attributes = append(attributes, "method", tripseal.PlainText(v.request.Method), "peer", v.request.RemoteAddr)
+	v.engine.logger().WarnContext(v.request.Context(), "wire: "+what, attributes...)
+}
+
+// end calls Options.Ended.
+func (v *visit) end(a *response, start time.Time) {
+	e := Ended{
+		HTTPMethod: tripseal.PlainText(v.request.Method), Status: a.sent.status, Duration: time.Since(start),
+		Received: v.received, Sent: a.sent.bytes, Peer: v.request.RemoteAddr,
+	}
+	if x := v.exchange; x != nil {
+		e.Method = tripseal.PlainText(x.Method)
+		if e.Method == "tools/call" || e.Method == "prompts/get" {
+			e.Target = tripseal.PlainText(x.Target)
+		}
+	}
+	if tripseal.Guard(func() error { v.options.Ended(v.request.Context(), e); return nil }) != nil {
+		v.log("Options.Ended panicked")
+	}
+}

@@ -1,0 +1,308 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/jsonorder"
+)
+
+// read finds out what a message of the client is. If it must be refused, it returns no envelope.
+func (e *Engine) read(ctx context.Context, text string, caller tripseal.Principal) (*Exchange, *envelope) {
+	x := &Exchange{engine: e, caller: caller}
+	m, why := readEnvelope(text, nil)
+	x.Method = m.method
+	switch {
+	case why != "":
+		x.refuse(ctx, invalidRequest, why)
+		return x, nil
+	case m.isAnswer():
+		return x, &m
+	case m.id != "" && !fitsRequest(m.id):
+		x.refuse(ctx, invalidRequest, "a request whose id is neither a string nor an integer of at most 53 bits")
+		return x, nil
+	}
+	x.ID, x.sameID, x.kind = m.id, m.sameID, kinds[m.method]
+	return x, &m
+}
+
+// open decides what happens to a message that [Engine.read] has read. It sets x.Forward if the server gets it, and
+// otherwise x.Reply or x.Malformed, or both.
+func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
+	switch {
+	case m == nil: // it was refused
+	case m.isAnswer(): // a client of an older revision answers a question of the server
+		if m.result != nil && carriesState(m.result.Raw) {
+			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
+			break
+		}
+		x.Forward = m.text
+	case m.isNotification() && x.kind != plain:
+		x.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
+	case x.kind == call:
+		x.openCall(ctx, m)
+	case x.kind == list:
+		x.openList(ctx, m)
+	case m.params != nil && carriesState(m.params.Raw):
+		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
+	default:
+		x.Forward = m.text
+	}
+	return x
+}
+
+// refuse logs that a message of the client has the wrong form, and sets x.Malformed. If the message needs an answer,
+// refuse sets x.Reply to an error.
+func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why string) {
+	x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused",
+		"method", tripseal.PlainText(x.Method), "cause", why)
+	x.Malformed = true
+	if x.ID != "" || x.Method == "" { // a notification gets no answer
+		x.Reply = errorMessage(x.ID, wire)
+	}
+}
+
+// carriesState reports whether the JSON text is an object with a member requestState, in any spelling. It also returns
+// true if the object cannot be read. It returns false for a text that is not an object.
+func carriesState(text string) bool {
+	if text[0] != '{' {
+		return false
+	}
+	fields, ok := plainNames.read(text)
+	return !ok || fields[0].present
+}
+
+// readParams reads the params of a request. It treats missing params, and null, as an object without members.
+func readParams(m *envelope, n *names) ([]field, bool) {
+	if m.params == nil || m.params.Raw == "null" {
+		return make([]field, len(n.list)), true
+	}
+	return n.read(m.params.Raw)
+}
+
+func (x *Exchange) openCall(ctx context.Context, m *envelope) {
+	params, ok := readParams(m, callNames)
+	if !ok {
+		x.refuse(ctx, invalidParams, "params that are not an object, or that two parsers read differently")
+		return
+	}
+	target := &params[atName]
+	if m.method == "resources/read" {
+		target = &params[atURI]
+	}
+	state, meta := &params[atState], &params[atMeta]
+	given, why := readAnswers(&params[atAnswers])
+	switch {
+	case !target.isString():
+		why = "a call without the name of what it calls"
+	case state.present && state.Raw != "null" && state.Text == "": // to the boundary, "" means that there is no token
+		x.reject(ctx, tripseal.ErrRejected, "a state that is empty, or not a text")
+		return
+	}
+	if why != "" {
+		x.refuse(ctx, invalidParams, why)
+		return
+	}
+	x.Target, x.declared = target.Text, meta.Raw
+	var err error
+	x.round, err = x.engine.boundary.Open(ctx, tripseal.Request{
+		Method: m.method, Target: x.Target, Arguments: []byte(params[atArguments].Raw), Principal: x.caller,
+	}, state.Text)
+	if err != nil {
+		x.reject(ctx, err, "")
+		return
+	}
+	change := changes{}
+	// foreign is true if another server sealed the state. That server has the same keys, and uses gosdk/elicit or a
+	// similar package. The server behind this engine cannot read such a state.
+	foreign := adapter.PinsWording(&x.round)
+	if plaintext, has := x.round.State(); has && !foreign {
+		change["requestState"] = quoted(plaintext)
+	} else if state.present {
+		change["requestState"] = ""
+	}
+	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given, foreign); !all {
+		change["inputResponses"] = kept
+	}
+	if x.mark != "" {
+		change["_meta"] = marked(meta.Raw, x.mark)
+	}
+	x.Forward = m.text
+	if m.params != nil { // otherwise the call names no target, and was refused
+		x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+	}
+}
+
+// declaredIn returns the capabilities that a request declares in its _meta. It returns false if the request has no such
+// declaration: then it is of an older protocol revision. If two parsers could read the declaration differently, it
+// declares nothing.
+func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
+	if !strings.HasPrefix(meta, "{") {
+		return can, false
+	}
+	fields, ok := metaNames.read(meta)
+	if !ok || !fields[0].present {
+		return can, !ok
+	}
+	members := jsonorder.ReadMembers(fields[0].Raw)
+	members.Object = func(name string, inner *jsonorder.Members) {
+		has := map[string]bool{}
+		for {
+			member, ok := inner.Next()
+			if !ok {
+				break
+			}
+			if member.Name == "form" || member.Name == "url" || member.Name == "tools" {
+				has[member.Name] = true
+				continue
+			}
+			has["others"] = true
+		}
+		switch name {
+		case "elicitation":
+			can.Form, can.URL = has["form"] || len(has) == 0, has["url"]
+		case "sampling":
+			can.Sampling, can.SamplingTools = true, has["tools"]
+		case "roots":
+			can.Roots = true
+		}
+	}
+	for ok := true; ok; {
+		_, ok = members.Next()
+	}
+	return can, true
+}
+
+// reject sets the answer to a call whose token was rejected, or for which the boundary failed. It logs the given
+// reason, unless that is "".
+func (x *Exchange) reject(ctx context.Context, err error, why string) {
+	if why != "" {
+		x.engine.logger().WarnContext(ctx, "wire: a token was rejected", "method", tripseal.PlainText(x.Method), "cause", why)
+	}
+	if errors.Is(err, tripseal.ErrRejected) && x.Method == "tools/call" && x.engine.rejectedText != "" {
+		x.Reply = resultMessage(x.ID, x.engine.rejectedText)
+		return
+	}
+	x.Reply = errorMessage(x.ID, tripseal.Wire(err))
+}
+
+// answer is an answer of the client to one question.
+type answer struct {
+	field
+	kind tripseal.Kind
+}
+
+// readAnswers reads the client's answers. If they must be refused, reason says why. Otherwise reason is "".
+func readAnswers(answers *field) (list []answer, reason string) {
+	if !answers.present || answers.Raw == "null" {
+		return nil, ""
+	}
+	all, ok := readAll(answers.Raw)
+	for _, f := range all {
+		a := answer{field: f}
+		if f.Raw[0] == '{' {
+			fields, clear := answerNames.read(f.Raw)
+			_, twice := argdigest.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
+			ok = ok && clear && twice == nil
+			a.kind = kindOf(f.Raw, fields)
+		}
+		list = append(list, a)
+	}
+	if !ok {
+		return nil, "answers that are not an object, or that two parsers read differently"
+	}
+	return list, ""
+}
+
+// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several kinds, or has a null in it.
+func kindOf(text string, fields []field) (kind tripseal.Kind) {
+	for i, of := range []tripseal.Kind{tripseal.KindForm, tripseal.KindSampling, tripseal.KindRoots} {
+		if fields[i].present {
+			if kind != 0 {
+				return 0
+			}
+			kind = of
+		}
+	}
+	if hasNull(text) {
+		return 0
+	}
+	return kind
+}
+
+// hasNull reports whether a JSON text has a null in it, at any depth. The text must be valid: outside strings, only a
+// null begins with n.
+func hasNull(text string) bool {
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case 'n':
+			return true
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		}
+	}
+	return false
+}
+
+// keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
+// is true if the server may see all answers.
+func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
+	unsolicited := x.round.First() && x.Method == "tools/call" && x.engine.unsolicited[x.Target]
+	drop := changes{}
+	for i := range given {
+		a := &given[i]
+		if a.kind == 0 || foreign || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
+			drop[a.Name] = ""
+		}
+	}
+	x.round.Dropped(ctx, len(drop))
+	if len(drop) < len(given) {
+		kept = drop.apply(text, 0, text)
+	}
+	return kept, len(drop) == 0
+}
+
+func (x *Exchange) openList(ctx context.Context, m *envelope) {
+	params, ok := readParams(m, listNames)
+	if !ok || params[1].present {
+		x.refuse(ctx, invalidParams, "a list with params that are not an object, that two parsers read differently, or that have a state")
+		return
+	}
+	at, uri := &params[0], &params[2]
+	switch {
+	case at.present && at.Raw != "null" && !at.isString():
+		x.refuse(ctx, invalidParams, "a cursor that is not a text")
+		return
+	case m.method == directory && !uri.isString():
+		x.refuse(ctx, invalidParams, "a directory without a URI")
+		return
+	case m.method == directory:
+		x.Target = uri.Text
+	}
+	var err error
+	request := tripseal.Request{Method: m.method, Target: x.Target, Principal: x.caller}
+	if x.page, err = x.engine.lists.Open(ctx, request, at.Text); err != nil {
+		x.Reply = errorMessage(x.ID, cursor.Wire(err))
+		return
+	}
+	x.Forward = m.text
+	if !at.present {
+		return
+	}
+	// Some servers do not return the first page if the cursor is empty or null. All servers return it if there is no
+	// cursor, so remove an empty or null cursor.
+	change := changes{"cursor": ""}
+	if at.Text != "" {
+		change["cursor"] = quoted(string(x.page.Position()))
+	}
+	x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+}

@@ -1,0 +1,396 @@
+package wire
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// response is the [http.ResponseWriter] that a server gets. The client gets only what the engine lets pass: a JSON message
+// when it is whole, events while they flow, and otherwise a status with a few headers. What the server writes after its
+// answer, trailers included, reaches nobody.
+type response struct {
+	*visit
+	to      http.ResponseWriter
+	control *http.ResponseController
+
+	mu     sync.Mutex // servers write from several goroutines
+	header http.Header
+	status int // 0 until the server has set it
+	way    way
+	body   collected
+	events events
+	share  share
+	ended  bool // true if the client has got everything
+	sent   struct {
+		status, bytes int
+		hurried       time.Time // when the deadline of a write was set last
+		failed        bool      // true if the client is gone
+	}
+}
+
+// way says how an answer reaches the client.
+type way int
+
+const (
+	undecided way = iota
+	whole         // as one JSON message
+	flowing       // as events
+	nothing       // not at all: what the server writes is dropped
+)
+
+func newResponse(v *visit, w http.ResponseWriter) *response {
+	a := &response{visit: v, to: w, control: http.NewResponseController(w), header: make(http.Header)}
+	a.share.of = v.budget
+	a.body = collected{text: new(strings.Builder), limit: v.options.MaxAnswer, share: &a.share, times: 2}
+	return a
+}
+
+// flusher is an answer to a client that can get parts of it. Servers look for the method Flush to know that.
+type flusher struct{ *response }
+
+// writer returns what the server writes to.
+func (a *response) writer() http.ResponseWriter {
+	if _, ok := a.to.(http.Flusher); ok {
+		return flusher{a}
+	}
+	return a
+}
+
+// Header returns the headers of the server's answer.
+func (a *response) Header() http.Header { return a.header }
+
+// SetReadDeadline and SetWriteDeadline let a server that knows nothing of the door set deadlines. The door sets its own
+// whenever it writes.
+
+// SetReadDeadline does nothing, because the door has read the whole request.
+func (a *response) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing, because the door limits how long the client may take.
+func (a *response) SetWriteDeadline(time.Time) error { return nil }
+
+// WriteHeader sets the status. The first call counts, and a status below 200 is not passed on.
+func (a *response) WriteHeader(status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decide(status)
+}
+
+// Write takes a part of the server's answer.
+func (a *response) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decide(http.StatusOK)
+	switch {
+	case a.sent.failed:
+		return 0, io.ErrClosedPipe
+	case a.ended || a.way == nothing:
+	case a.way == whole:
+		if err := a.body.grow(len(p)); err != nil {
+			a.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
+			break
+		}
+		a.body.text.Write(p)
+		if a.header.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
+			a.complete()
+		}
+	default:
+		a.events.feed(p)
+		a.flow()
+	}
+	return len(p), nil
+}
+
+// Flush sends the client what it may get by now.
+func (f flusher) Flush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.way == undecided && mediaType(f.header) != "" {
+		f.decide(http.StatusOK)
+	}
+	if f.way == flowing && !f.ended {
+		f.control.Flush()
+	}
+}
+
+// decide sets the way of the answer, once its status and its headers are known.
+func (a *response) decide(status int) {
+	if a.way != undecided || a.ended || status < 200 && status != http.StatusSwitchingProtocols {
+		return
+	}
+	a.status = status
+	media := mediaType(a.header)
+	switch {
+	case status == http.StatusSwitchingProtocols:
+		a.replace(http.StatusBadGateway, "the server switches to another protocol")
+	case isEncoded(a.header):
+		a.replace(http.StatusBadGateway, "the answer is encoded")
+	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
+		a.sendWhole(status, a.header, "")
+	case media == "application/json" && (status == http.StatusOK || status >= 400):
+		a.way = whole
+	case media == "text/event-stream" && status == http.StatusOK:
+		a.way = flowing
+		removeDigests(a.header)
+		a.header.Del("Content-Length")
+		a.events = events{seal: a.seal, dropped: a.droppedEvent, most: a.options.MaxAnswer, share: &a.share}
+		a.sendHead(status, a.header)
+	case status < 300 && a.waits():
+		a.replace(http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
+	default:
+		a.replace(status, "the answer is neither JSON nor a stream of events")
+	}
+}
+
+func (a *response) droppedEvent(kind string) {
+	a.log("an event of the server was dropped, because this transport has no events of its type",
+		"endpoint", kind == "endpoint") // "endpoint" is how the HTTP+SSE transport of revision 2024-11-05 begins
+}
+
+// complete sends a JSON answer that is whole.
+func (a *response) complete() {
+	text := a.body.text.String()
+	if text == "" && !a.waits() {
+		a.sendWhole(a.status, a.header, "")
+		return
+	}
+	done := a.engine.turn(text)
+	sealed := a.seal(text)
+	done()
+	switch {
+	case sealed == "" && !a.waits() && a.status < 300:
+		a.sendWhole(http.StatusAccepted, a.header, "")
+	case sealed == "" && a.status < 300:
+		a.replace(http.StatusBadGateway, "the message is not for the client")
+	case sealed == "":
+		a.replace(a.status, "the message is not for the client")
+	default:
+		if sealed != text {
+			removeDigests(a.header)
+		}
+		a.sendWhole(a.status, a.header, sealed)
+	}
+}
+
+// flow sends the events that are complete.
+func (a *response) flow() {
+	a.send(a.events.out)
+	if a.events.out = a.events.out[:0]; cap(a.events.out) > chunkSize {
+		a.events.out = nil
+	}
+	a.share.resize(2*cap(a.events.event) + cap(a.events.out))
+	if err := a.events.failed; err != nil && !a.ended {
+		a.log("a stream was ended", "cause", err.Error())
+		a.endEvents()
+		a.cancel()
+	}
+}
+
+// endEvents ends a stream. It drops an event that is not complete, as every client would do. A client that still waits
+// for its answer, and was not told how to come back for it, gets an error.
+func (a *response) endEvents() {
+	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
+		a.log("an answer was replaced", "cause", "the stream ended before the answer")
+		a.events.out = a.events.out[:0]
+		a.events.sendData(a.exchange.Failed())
+		a.send(a.events.out)
+	}
+	a.ended = true
+}
+
+// finish ends the answer when the server has returned.
+func (a *response) finish(why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.ended:
+	case a.way == undecided && a.waits():
+		a.replace(http.StatusBadGateway, why)
+	case a.way == undecided:
+		a.sendWhole(http.StatusOK, a.header, "")
+	case a.way == whole:
+		a.complete()
+	case a.way == flowing:
+		a.endEvents()
+	}
+	a.ended = true
+}
+
+// fail ends the answer when the server has failed.
+func (a *response) fail(why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.request.Context().Err() == nil {
+		a.log("the server failed", "cause", why)
+	}
+	switch {
+	case a.ended:
+	case a.way == flowing:
+		a.endEvents()
+	default:
+		a.replace(http.StatusBadGateway, why)
+	}
+	a.ended = true
+}
+
+// replace sends an answer of the door itself, because the client must not see the server's. If the status stays the
+// same, it keeps the headers that tell the client what to do next.
+func (a *response) replace(status int, why string) {
+	if status >= 400 || a.waits() {
+		a.log("an answer was replaced", "status", a.status, "cause", why)
+	}
+	header := make(http.Header)
+	if status == a.status {
+		for _, name := range []string{"Www-Authenticate", "Retry-After", "Allow"} {
+			if values := a.header[name]; values != nil {
+				header[name] = values
+			}
+		}
+	}
+	body := "The server answered " + strconv.Itoa(a.status) + ".\n"
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	switch {
+	case status == http.StatusNotModified || status < 300 && !a.waits():
+		body = ""
+	case status == http.StatusBadGateway && a.waits():
+		body = a.exchange.Failed()
+		header.Set("Content-Type", "application/json")
+	}
+	a.sendWhole(status, header, body)
+}
+
+// reply sends an answer of the engine. It is for requests that do not reach the server.
+func (a *response) reply(status int, text string) {
+	if text == "" && status == http.StatusOK {
+		status = http.StatusAccepted
+	}
+	a.status = status
+	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
+}
+
+// refuse answers a request with an error, instead of passing it to the server. It writes the given reason to the log;
+// the client gets only a general reason.
+func (a *response) refuse(status int, reason string) {
+	a.log("a request was refused", "status", status, "cause", reason)
+	a.refuseQuietly(status)
+}
+
+func (a *response) refuseQuietly(status int) {
+	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
+	a.control.SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
+	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		http.StatusText(status)+": "+publicReason[status]+"\n")
+}
+
+// publicReason has the reason that the client gets for each status. The details are only in the log.
+var publicReason = map[int]string{
+	http.StatusBadRequest:                  "the request cannot be carried",
+	http.StatusNotFound:                    "there is no such session",
+	http.StatusMethodNotAllowed:            "the method is not allowed",
+	http.StatusRequestTimeout:              "the body did not come in time",
+	http.StatusRequestEntityTooLarge:       "the message is too long",
+	http.StatusUnsupportedMediaType:        "the body must be application/json in UTF-8, not encoded",
+	http.StatusRequestHeaderFieldsTooLarge: "there are too many headers",
+	http.StatusServiceUnavailable:          "too much is going on; try again",
+}
+
+// sendWhole sends an answer whose whole body is known, and ends the answer.
+func (a *response) sendWhole(status int, header http.Header, body string) {
+	if a.ended {
+		return
+	}
+	a.way, a.ended = nothing, true
+	if header.Del("Content-Length"); status != http.StatusNoContent {
+		header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	if body == "" {
+		header.Del("Content-Type")
+		removeDigests(header)
+	}
+	if !a.sendHead(status, header) {
+		return
+	}
+	a.sendString(body)
+}
+
+// sendHead sends the status and the headers. It returns false if the server's id of a session could not be sealed, and
+// then sends an error.
+func (a *response) sendHead(status int, header http.Header) bool {
+	if !a.sealSession(header) {
+		a.log("an answer was replaced", "status", status, "cause", "its Mcp-Session-Id cannot be sealed, or is repeated")
+		a.way, a.ended = nothing, true
+		delete(header, sessionHeader)
+		a.cancel()
+		body := a.failure()
+		a.sendHead(http.StatusBadGateway, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}})
+		a.sendString(body)
+		return false
+	}
+	out := a.to.Header()
+	for name, values := range header {
+		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
+			continue
+		}
+		out[name] = values
+	}
+	a.sent.status = status
+	a.to.WriteHeader(status)
+	return true
+}
+
+func (a *response) failure() string {
+	if a.waits() {
+		return a.exchange.Failed()
+	}
+	return ""
+}
+
+// send writes a part of the answer to the client, and flushes it.
+func (a *response) send(part []byte) {
+	if len(part) > 0 {
+		a.sendString(string(part))
+	}
+}
+
+// sendString writes a part of the answer to the client. The client has limited time for each piece of it, so that it
+// cannot hold up the server, nor hold the memory of the answer when others need it.
+func (a *response) sendString(text string) {
+	if text == "" || a.sent.failed {
+		return
+	}
+	a.share.wait(func() { a.control.SetWriteDeadline(time.Now()) })
+	defer a.share.resume()
+	for text != "" {
+		a.hurry()
+		n, err := io.WriteString(a.to, text[:min(len(text), sendAtOnce)])
+		a.sent.bytes += n
+		a.share.progress(n)
+		if err != nil {
+			a.sent.failed = true
+			a.cancel()
+			return
+		}
+		text = text[n:]
+	}
+	a.control.Flush()
+}
+
+const sendAtOnce = 256 << 10
+
+// hurry gives the next write a deadline. It does nothing if it last did so less than a second ago.
+func (a *response) hurry() {
+	if now := time.Now(); now.Sub(a.sent.hurried) >= time.Second {
+		a.sent.hurried = now
+		a.control.SetWriteDeadline(now.Add(a.options.ClientTimeout))
+	}
+}
+
+// settle ends the request at the client's side. The connection may serve other requests, which have their own limits.
+func (a *response) settle() {
+	if !a.sent.hurried.IsZero() && !a.sent.failed && a.sent.status < 400 {
+		a.control.SetWriteDeadline(time.Time{})
+	}
+}

@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/jsonorder"
+)
+
+// Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
+// from and write to the streams of the client. The parameter user says who the client is: over standard input and
+// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out.
+func (e *Engine) Stdio(clientIn io.Reader, clientOut io.Writer, user tripseal.Principal) (in io.ReadCloser, out io.WriteCloser) {
+	toServer, fromDoor := io.Pipe()
+	p := e.Pipe(fromDoor, clientOut, user)
+	go func() {
+		io.Copy(p.Client, clientIn)
+		p.Client.Close()
+		fromDoor.Close()
+	}()
+	return toServer, p.Server
+}
+
+// Pipe moves lines between one client and one server. [Engine.Stdio] is a Pipe for a server in this process.
+type Pipe struct {
+	Client io.WriteCloser // takes what the client writes
+	Server io.WriteCloser // takes what the server writes; when it is closed, calls without an answer get an error
+
+	engine   *Engine
+	user     tripseal.Principal
+	toServer *lineWriter
+	toClient *lineWriter
+	pending  pending
+}
+
+// The greatest length of a line from each side, in bytes, without its line end.
+const (
+	maxClientLine = DefaultMaxRequest
+	maxServerLine = DefaultMaxAnswer
+)
+
+// Pipe returns a pipe between a client that reads from client and a server that reads from server.
+func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
+	p := &Pipe{engine: e, user: user, toServer: newLineWriter(server), toClient: newLineWriter(client)}
+	p.Client = &lineEnd{lineSplitter{limit: maxClientLine, line: p.clientLine}, func() {}}
+	p.Server = &lineEnd{lineSplitter{limit: maxServerLine, line: p.serverLine}, p.serverEnded}
+	return p
+}
+
+// Idle returns a channel that is closed when no call waits for the server's answer.
+func (p *Pipe) Idle() <-chan struct{} { return p.pending.whenIdle() }
+
+// Shut makes sure that nothing more is written to the client.
+func (p *Pipe) Shut() { p.toClient.close() }
+
+// lineEnd is one end of a pipe.
+type lineEnd struct {
+	lineSplitter
+	ended func()
+}
+
+func (e *lineEnd) Close() error {
+	e.close()
+	e.ended()
+	return nil
+}
+
+// clientLine moves a line of the client to the server, or answers it. It returns an error if the client takes no more
+// answers.
+func (p *Pipe) clientLine(line []byte, refused error) error {
+	ctx := context.Background()
+	if refused != nil {
+		p.note(ctx, "a line of the client was refused", refused)
+		return p.toClient.write(errorMessage("", invalidRequest))
+	}
+	text := string(line)
+	x, m := p.engine.read(ctx, text, p.user)
+	isRequest := m != nil && x.ID != ""
+	if isRequest { // the id is checked before the call's token is spent
+		if err := p.pending.reserve(x.ID, len(line)); err != nil {
+			p.note(ctx, "a request was refused", err)
+			failure := invalidRequest
+			if errors.Is(err, errFull) {
+				failure = internalError
+			}
+			return p.toClient.write(errorMessage(x.ID, failure))
+		}
+		if x.kind == call && !p.engine.proxied {
+			x.setMark()
+		}
+	}
+	done := p.engine.turn(text)
+	x.open(ctx, m)
+	done()
+	forward := x.Forward
+	x.Forward = "" // so that the message does not stay in memory until the answer comes
+	switch {
+	case forward == "" && isRequest:
+		x.forgetMark()
+		p.pending.release(x.ID)
+		return p.reply(x.Reply)
+	case forward == "":
+		return p.reply(x.Reply)
+	case isRequest && !p.pending.setExchange(x): // the server gives no more answers
+		x.forgetMark()
+		p.pending.release(x.ID)
+		return p.reply(x.Failed())
+	case x.Method == "notifications/cancelled":
+		p.pending.cancel(cancelledID(line))
+	}
+	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.ID) != nil {
+		return p.reply(x.Failed()) // the server accepts no more input
+	}
+	return nil
+}
+
+// serverLine moves a line of the server to the client. It returns an error if the client takes no more answers.
+func (p *Pipe) serverLine(line []byte, refused error) error {
+	ctx := context.Background()
+	switch {
+	case line == nil: // it is gone, so nobody knows which request it answers
+		p.note(ctx, "a line of the server was dropped", refused)
+		return nil
+	case refused != nil:
+		p.note(ctx, "a line of the server was dropped", refused)
+		if x := p.exchangeOf(line); x != nil {
+			return p.reply(x.Failed())
+		}
+		return nil
+	}
+	text := string(line)
+	x := p.exchangeOf(line)
+	done := p.engine.turn(text)
+	var sealed string
+	if x == nil {
+		sealed = p.engine.Pass(ctx, text)
+	} else if sealed = x.Seal(ctx, text); sealed == "" {
+		sealed = x.Failed()
+	}
+	done()
+	return p.reply(sealed)
+}
+
+// serverEnded sends the client an error for each request that the server has not answered.
+func (p *Pipe) serverEnded() {
+	for _, x := range p.pending.end() {
+		if p.reply(x.Failed()) != nil {
+			break
+		}
+	}
+	p.toClient.close()
+}
+
+// exchangeOf returns the exchange of a pending request if the server's line is the answer to this request. It returns
+// nil if the line is not such an answer, or if the client has cancelled the request.
+func (p *Pipe) exchangeOf(line []byte) *Exchange {
+	id, method, ok := head(line)
+	if !ok { // the line will be refused, but the client must get an error for its request
+		id, method = anyHead(line)
+	}
+	if id == "" || method { // a notification, or a request from the server: its id is not the id of a request from the client
+		return nil
+	}
+	return p.pending.take(id)
+}
+
+// reply writes the message to the client. It does nothing if the message is "".
+func (p *Pipe) reply(message string) error {
+	if message == "" {
+		return nil
+	}
+	return p.toClient.write(message)
+}
+
+// note tells the operator what happened to a line, of which it shows nothing.
+func (p *Pipe) note(ctx context.Context, what string, err error) {
+	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
+}
+
+// head returns the JSON text of a message's id, or "" if it has none. It also returns whether the message has a method.
+// The result ok is false if the line is not a JSON object, or is one that the engine does not read, such as one that
+// nests too deep. It only finds the request to which a line belongs; the engine decides whether to accept the line.
+func head(line []byte) (id string, hasMethod, ok bool) {
+	members := jsonorder.ReadMembers(string(line))
+	for {
+		member, more := members.Next()
+		if !more {
+			return strings.Clone(id), hasMethod, members.Whole() // a clone, so that the id does not keep the line in memory
+		}
+		switch member.Name {
+		case "id":
+			id = member.Raw
+		case "method":
+			hasMethod = true
+		}
+	}
+}
+
+// anyHead does the same as the function head, and also reads lines that are not UTF-8 or nest too deep.
+func anyHead(line []byte) (id string, hasMethod bool) {
+	var message struct{ ID, Method json.RawMessage }
+	if json.Unmarshal(line, &message) != nil {
+		return "", false
+	}
+	return string(message.ID), message.Method != nil
+}
+
+// cancelledID reads a notification that cancels a request. It returns the id of that request as JSON text, or "" if
+// there is no id.
+func cancelledID(line []byte) string {
+	var notification struct {
+		Params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(line, &notification) != nil {
+		return ""
+	}
+	return string(notification.Params.RequestID)
+}
