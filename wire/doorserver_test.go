@@ -299,7 +299,7 @@ func TestAPanicOfTheServerIsAnErrorOfThisRequestAlone(t *testing.T) {
 			if a := f.do("POST", s.message); a.status != s.status || a.body != s.body || a.err != nil {
 				t.Errorf("%s: %q: %+v", name, s.written, a)
 			}
-			f.logged(name)
+			await(t, name+" is logged", func() bool { return strings.Contains(f.log.String(), name) })
 			if broken = false; f.do("POST", callMessage).body != doneMessage {
 				t.Errorf("%s: the next request fails", name)
 			}

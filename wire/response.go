@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,7 +116,7 @@ func (f flusher) Flush() {
 		f.decide(http.StatusOK)
 	}
 	if f.way == flowing && !f.ended {
-		f.control.Flush()
+		f.flush()
 	}
 }
 
@@ -159,9 +161,7 @@ func (a *response) complete() {
 		a.sendWhole(a.status, a.head, "")
 		return
 	}
-	done := a.engine.turn(text)
 	sealed := a.seal(text)
-	done()
 	switch {
 	case sealed == "" && !a.waits() && a.status < 300:
 		a.sendWhole(http.StatusAccepted, a.head, "")
@@ -195,7 +195,7 @@ func (a *response) flow() {
 // for its answer, and was not told how to come back for it, gets an error.
 func (a *response) endEvents() {
 	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
-		a.log("an answer was replaced", "cause", "the stream ended before the answer")
+		a.logReplaced("the stream ended before the answer")
 		a.events.out = a.events.out[:0]
 		a.events.sendData(a.exchange.Failed())
 		a.send(a.events.out)
@@ -238,11 +238,17 @@ func (a *response) fail(why string) {
 	a.ended = true
 }
 
+func (a *response) logReplaced(why string) {
+	if a.request.Context().Err() == nil { // an ordinary end if the client is gone
+		a.log("an answer was replaced", "status", a.status, "cause", why)
+	}
+}
+
 // replace sends an answer of the door itself, because the client must not see the server's. If the status stays the
 // same, it keeps the headers that tell the client what to do next.
 func (a *response) replace(status int, why string) {
 	if status >= 400 || a.waits() {
-		a.log("an answer was replaced", "status", a.status, "cause", why)
+		a.logReplaced(why)
 	}
 	header := make(http.Header)
 	if status == a.status {
@@ -253,6 +259,9 @@ func (a *response) replace(status int, why string) {
 		}
 	}
 	body := "The server answered " + strconv.Itoa(a.status) + ".\n"
+	if a.status == 0 {
+		body = "The server gave no answer.\n"
+	}
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
 	case status == http.StatusNotModified || status < 300 && !a.waits():
@@ -315,7 +324,9 @@ func (a *response) sendWhole(status int, header http.Header, body string) {
 	if !a.sendHead(status, header) {
 		return
 	}
-	a.sendString(body)
+	if a.sendString(body); body == "" {
+		a.flush() // the server may go on for long
+	}
 }
 
 // sendHead sends the status and the headers. It returns false if the server's id of a session could not be sealed, and
@@ -335,6 +346,9 @@ func (a *response) sendHead(status int, header http.Header) bool {
 	for name, values := range header {
 		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
 			continue
+		}
+		if name == "Vary" || name == "Set-Cookie" { // what handlers outside have set counts, too
+			values = append(slices.Clip(out[name]), values...)
 		}
 		out[name] = values
 	}
@@ -367,32 +381,53 @@ func (a *response) sendString(text string) {
 	defer a.share.resume()
 	for text != "" {
 		a.hurry()
+		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
+			a.lose()
+			return
+		}
 		n, err := io.WriteString(a.to, text[:min(len(text), sendAtOnce)])
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
-			a.sent.failed = true
-			a.cancel()
+			a.lose()
 			return
 		}
 		text = text[n:]
 	}
-	a.control.Flush()
+	a.flush()
+	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
+		a.control.SetWriteDeadline(time.Time{})
+		a.sent.hurried = time.Time{}
+	}
+}
+
+// flush sends the client what it has not got of the bytes written so far.
+func (a *response) flush() {
+	if err := a.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		a.lose()
+	}
+}
+
+// lose says that the client is gone.
+func (a *response) lose() {
+	a.sent.failed = true
+	a.cancel()
 }
 
 const sendAtOnce = 256 << 10
 
-// hurry gives the next write a deadline. It does nothing if it last did so less than a second ago.
+// hurry gives the next write a deadline. It does nothing if it did so a short time ago.
 func (a *response) hurry() {
-	if now := time.Now(); now.Sub(a.sent.hurried) >= time.Second {
+	if now := time.Now(); now.Sub(a.sent.hurried) >= min(time.Second, a.options.ClientTimeout/8) {
 		a.sent.hurried = now
 		a.control.SetWriteDeadline(now.Add(a.options.ClientTimeout))
 	}
 }
 
-// settle ends the request at the client's side. The connection may serve other requests, which have their own limits.
+// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For the
+// next request of the connection, package http removes the deadline.
 func (a *response) settle() {
-	if !a.sent.hurried.IsZero() && !a.sent.failed && a.sent.status < 400 {
-		a.control.SetWriteDeadline(time.Time{})
+	if !a.sent.hurried.IsZero() && !a.sent.failed {
+		a.control.SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
 	}
 }
