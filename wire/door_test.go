@@ -44,6 +44,7 @@ type setup struct {
 	http2   bool
 	proxied bool // true if the server is behind a reverse proxy, on a connection of its own
 	outside func(http.Handler) http.Handler
+	connect func(net.Conn) // called for each connection of a client
 }
 
 func overHTTP2(s *setup)  { s.http2 = true }
@@ -89,6 +90,7 @@ func newFront(t testing.TB, server http.HandlerFunc, change ...func(*setup)) *fr
 		config:  wire.Config{Logger: logger},
 		options: wire.Options{User: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }},
 		outside: func(h http.Handler) http.Handler { return h },
+		connect: func(net.Conn) {},
 	}
 	for _, change := range change {
 		change(&s)
@@ -109,6 +111,10 @@ func newFront(t testing.TB, server http.HandlerFunc, change ...func(*setup)) *fr
 	f.handler = f.engine.Handler(inner, s.options)
 	front := httptest.NewUnstartedServer(s.outside(f.handler))
 	front.Config.ErrorLog = log.New(f.log, "net/http: ", 0)
+	front.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		s.connect(c)
+		return ctx
+	}
 	if front.EnableHTTP2 = s.http2; s.http2 {
 		front.StartTLS()
 	} else {
