@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +19,11 @@ type budget struct {
 	mu      sync.Mutex
 	used    int64
 	waiting map[*share]struct{} // the shares that wait for their clients
-	freed   chan struct{}       // closed, and made anew, when bytes are given back
+	freed   chan struct{}       // closed when bytes are given back; nil if nobody waits for them
 }
 
 func newBudget(limit int64) *budget {
-	return &budget{limit: limit, waiting: map[*share]struct{}{}, freed: make(chan struct{})}
+	return &budget{limit: limit, waiting: map[*share]struct{}{}}
 }
 
 const (
@@ -31,36 +33,30 @@ const (
 	reclaiming = 2 * time.Second
 )
 
-// take takes n more bytes of the budget for a share and returns true. It returns false if fewer are left and no client is
-// slow.
+// take takes n more bytes of the budget for a share and returns true. It returns false if fewer are left and cannot be
+// had from slow clients, or if the share's own client is the slow one.
 func (b *budget) take(s *share, n int64) bool {
-	var late <-chan time.Time
+	deadline := time.Now().Add(reclaiming)
 	b.mu.Lock()
-	for {
-		if n <= b.limit-b.used {
-			b.used += n
-			s.held += n
-			b.mu.Unlock()
-			return true
-		}
-		if late == nil {
-			timer := time.NewTimer(reclaiming)
-			defer timer.Stop()
-			late = timer.C
-		}
-		if !b.cutSlowest() && !b.cutting() {
-			b.mu.Unlock()
+	defer b.mu.Unlock()
+	for n > b.limit-b.used {
+		if s.cut || s.held+n > b.limit || !b.reclaim(s, n) || time.Now().After(deadline) {
 			return false
+		}
+		if b.freed == nil {
+			b.freed = make(chan struct{})
 		}
 		freed := b.freed
 		b.mu.Unlock()
 		select {
 		case <-freed:
-		case <-late:
-			return false
+		case <-time.After(patience / 8): // by then, other clients can have become slow
 		}
 		b.mu.Lock()
 	}
+	b.used += n
+	s.held += n
+	return true
 }
 
 func (b *budget) give(s *share, n int64) {
@@ -68,37 +64,53 @@ func (b *budget) give(s *share, n int64) {
 	defer b.mu.Unlock()
 	b.used -= n
 	s.held -= n
-	close(b.freed)
-	b.freed = make(chan struct{})
+	b.wake()
 }
 
-// cutSlowest ends the wait for the slowest client. It returns false if no client has kept a door waiting for longer
-// than patience allows.
-func (b *budget) cutSlowest() bool {
+// wake lets everybody in take look again.
+func (b *budget) wake() {
+	if b.freed != nil {
+		close(b.freed)
+		b.freed = nil
+	}
+}
+
+// reclaim ends the wait for the slowest clients that have kept a door waiting for longer than patience allows, until n
+// bytes are there for the share s or will be soon. It returns false if that cannot be.
+func (b *budget) reclaim(s *share, n int64) bool {
 	now := time.Now()
-	var slowest *share
-	var least float64
-	for s := range b.waiting {
-		if rate := s.rate(now); !s.cut && now.Sub(s.since) > patience && s.held > 0 && (slowest == nil || rate < least) {
-			slowest, least = s, rate
+	soon, later := b.limit-b.used, int64(0)
+	var slow []*share
+	for w := range b.waiting {
+		switch {
+		case w.cut && w != s:
+			soon += w.held
+			continue
+		case now.Sub(w.since) > patience:
+			slow = append(slow, w)
+		}
+		if w != s {
+			later += w.held
 		}
 	}
-	if slowest == nil {
+	if soon+later < n {
 		return false
 	}
-	slowest.cut = true
-	slowest.end()
-	return true
-}
-
-// cutting reports whether bytes of a client that was cut are still to be given back.
-func (b *budget) cutting() bool {
-	for s := range b.waiting {
-		if s.cut {
+	slices.SortFunc(slow, func(x, y *share) int { return cmp.Compare(x.rate(now), y.rate(now)) })
+	for _, w := range slow {
+		switch {
+		case soon >= n:
 			return true
+		case w == s:
+			return false
+		case w.held > 0:
+			w.cut = true
+			w.end()
+			soon += w.held
+			b.wake() // it may be in take itself
 		}
 	}
-	return false
+	return true
 }
 
 // share is the part of a budget that one message holds. Only one goroutine at a time may change its size.
@@ -134,6 +146,13 @@ func (s *share) wait(end func()) {
 	now := time.Now()
 	s.end, s.since, s.window, s.moved, s.before = end, now, now, 0, 0
 	s.of.waiting[s] = struct{}{}
+}
+
+// isCut reports whether the wait for the share's client was ended.
+func (s *share) isCut() bool {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	return s.cut
 }
 
 func (s *share) resume() {

@@ -114,10 +114,10 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	v := &visit{door: d, request: r, cancel: cancel}
 	a := newResponse(v, w)
-	defer a.share.release()
 	if d.options.Ended != nil {
 		defer v.end(a, time.Now())
 	}
+	defer a.share.release()
 	defer a.settle()
 	inner := r.WithContext(ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
@@ -225,6 +225,8 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 		err = body.readWhole(v.request.Body, v.request.ContentLength)
 		if s.resume(); err == nil {
 			a.control.SetReadDeadline(time.Time{})
+		} else {
+			s.release()
 		}
 	}
 	var network net.Error
@@ -264,6 +266,7 @@ func (v *visit) serve(a *response, r *http.Request) {
 // seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
 // none.
 func (v *visit) seal(text string) string {
+	defer v.engine.turn(text)()
 	ctx := v.request.Context()
 	if v.exchange != nil {
 		return v.exchange.Seal(ctx, text)

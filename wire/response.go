@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,9 +20,10 @@ type response struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
 
-	mu     sync.Mutex // servers write from several goroutines
-	header http.Header
-	status int // 0 until the server has set it
+	mu     sync.Mutex  // servers write from several goroutines
+	header http.Header // what the server sets, now or later
+	head   http.Header // what it had set when it set the status; the client gets these
+	status int         // 0 until the server has set it
 	way    way
 	body   collected
 	events events
@@ -94,7 +98,7 @@ func (a *response) Write(p []byte) (int, error) {
 			break
 		}
 		a.body.text.Write(p)
-		if a.header.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
+		if a.head.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
 			a.complete()
 		}
 	default:
@@ -112,7 +116,7 @@ func (f flusher) Flush() {
 		f.decide(http.StatusOK)
 	}
 	if f.way == flowing && !f.ended {
-		f.control.Flush()
+		f.flush()
 	}
 }
 
@@ -121,23 +125,23 @@ func (a *response) decide(status int) {
 	if a.way != undecided || a.ended || status < 200 && status != http.StatusSwitchingProtocols {
 		return
 	}
-	a.status = status
-	media := mediaType(a.header)
+	a.status, a.head = status, maps.Clone(a.header)
+	media := mediaType(a.head)
 	switch {
 	case status == http.StatusSwitchingProtocols:
 		a.replace(http.StatusBadGateway, "the server switches to another protocol")
-	case isEncoded(a.header):
+	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
-		a.sendWhole(status, a.header, "")
+		a.sendWhole(status, a.head, "")
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
 		a.way = whole
 	case media == "text/event-stream" && status == http.StatusOK:
 		a.way = flowing
-		removeDigests(a.header)
-		a.header.Del("Content-Length")
+		removeDigests(a.head)
+		a.head.Del("Content-Length")
 		a.events = events{seal: a.seal, dropped: a.droppedEvent, most: a.options.MaxAnswer, share: &a.share}
-		a.sendHead(status, a.header)
+		a.sendHead(status, a.head)
 	case status < 300 && a.waits():
 		a.replace(http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
 	default:
@@ -154,24 +158,22 @@ func (a *response) droppedEvent(kind string) {
 func (a *response) complete() {
 	text := a.body.text.String()
 	if text == "" && !a.waits() {
-		a.sendWhole(a.status, a.header, "")
+		a.sendWhole(a.status, a.head, "")
 		return
 	}
-	done := a.engine.turn(text)
 	sealed := a.seal(text)
-	done()
 	switch {
 	case sealed == "" && !a.waits() && a.status < 300:
-		a.sendWhole(http.StatusAccepted, a.header, "")
+		a.sendWhole(http.StatusAccepted, a.head, "")
 	case sealed == "" && a.status < 300:
 		a.replace(http.StatusBadGateway, "the message is not for the client")
 	case sealed == "":
 		a.replace(a.status, "the message is not for the client")
 	default:
 		if sealed != text {
-			removeDigests(a.header)
+			removeDigests(a.head)
 		}
-		a.sendWhole(a.status, a.header, sealed)
+		a.sendWhole(a.status, a.head, sealed)
 	}
 }
 
@@ -193,7 +195,7 @@ func (a *response) flow() {
 // for its answer, and was not told how to come back for it, gets an error.
 func (a *response) endEvents() {
 	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
-		a.log("an answer was replaced", "cause", "the stream ended before the answer")
+		a.logReplaced("the stream ended before the answer")
 		a.events.out = a.events.out[:0]
 		a.events.sendData(a.exchange.Failed())
 		a.send(a.events.out)
@@ -236,21 +238,30 @@ func (a *response) fail(why string) {
 	a.ended = true
 }
 
+func (a *response) logReplaced(why string) {
+	if a.request.Context().Err() == nil { // an ordinary end if the client is gone
+		a.log("an answer was replaced", "status", a.status, "cause", why)
+	}
+}
+
 // replace sends an answer of the door itself, because the client must not see the server's. If the status stays the
 // same, it keeps the headers that tell the client what to do next.
 func (a *response) replace(status int, why string) {
 	if status >= 400 || a.waits() {
-		a.log("an answer was replaced", "status", a.status, "cause", why)
+		a.logReplaced(why)
 	}
 	header := make(http.Header)
 	if status == a.status {
 		for _, name := range []string{"Www-Authenticate", "Retry-After", "Allow"} {
-			if values := a.header[name]; values != nil {
+			if values := a.head[name]; values != nil {
 				header[name] = values
 			}
 		}
 	}
 	body := "The server answered " + strconv.Itoa(a.status) + ".\n"
+	if a.status == 0 {
+		body = "The server gave no answer.\n"
+	}
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
 	case status == http.StatusNotModified || status < 300 && !a.waits():
@@ -313,7 +324,9 @@ func (a *response) sendWhole(status int, header http.Header, body string) {
 	if !a.sendHead(status, header) {
 		return
 	}
-	a.sendString(body)
+	if a.sendString(body); body == "" {
+		a.flush() // the server may go on for long
+	}
 }
 
 // sendHead sends the status and the headers. It returns false if the server's id of a session could not be sealed, and
@@ -333,6 +346,9 @@ func (a *response) sendHead(status int, header http.Header) bool {
 	for name, values := range header {
 		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
 			continue
+		}
+		if name == "Vary" || name == "Set-Cookie" { // what handlers outside have set counts, too
+			values = append(slices.Clip(out[name]), values...)
 		}
 		out[name] = values
 	}
@@ -365,32 +381,53 @@ func (a *response) sendString(text string) {
 	defer a.share.resume()
 	for text != "" {
 		a.hurry()
+		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
+			a.lose()
+			return
+		}
 		n, err := io.WriteString(a.to, text[:min(len(text), sendAtOnce)])
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
-			a.sent.failed = true
-			a.cancel()
+			a.lose()
 			return
 		}
 		text = text[n:]
 	}
-	a.control.Flush()
+	a.flush()
+	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
+		a.control.SetWriteDeadline(time.Time{})
+		a.sent.hurried = time.Time{}
+	}
+}
+
+// flush sends the client what it has not got of the bytes written so far.
+func (a *response) flush() {
+	if err := a.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		a.lose()
+	}
+}
+
+// lose says that the client is gone.
+func (a *response) lose() {
+	a.sent.failed = true
+	a.cancel()
 }
 
 const sendAtOnce = 256 << 10
 
-// hurry gives the next write a deadline. It does nothing if it last did so less than a second ago.
+// hurry gives the next write a deadline. It does nothing if it did so a short time ago.
 func (a *response) hurry() {
-	if now := time.Now(); now.Sub(a.sent.hurried) >= time.Second {
+	if now := time.Now(); now.Sub(a.sent.hurried) >= min(time.Second, a.options.ClientTimeout/8) {
 		a.sent.hurried = now
 		a.control.SetWriteDeadline(now.Add(a.options.ClientTimeout))
 	}
 }
 
-// settle ends the request at the client's side. The connection may serve other requests, which have their own limits.
+// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For the
+// next request of the connection, package http removes the deadline.
 func (a *response) settle() {
-	if !a.sent.hurried.IsZero() && !a.sent.failed && a.sent.status < 400 {
-		a.control.SetWriteDeadline(time.Time{})
+	if !a.sent.hurried.IsZero() && !a.sent.failed {
+		a.control.SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
 	}
 }

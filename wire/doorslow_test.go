@@ -1,0 +1,342 @@
+package wire_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/wire"
+)
+
+// dial opens a connection to the door that takes few bytes at once, and sends the head of a POST and the given part of
+// its body.
+func (f *front) dial(length int, part string, headers ...string) net.Conn {
+	f.t.Helper()
+	address := strings.TrimPrefix(strings.TrimSuffix(f.url, "/mcp"), "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { conn.Close() })
+	conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nX-User: mallory\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n%s",
+		address, jsonType, length, strings.Join(headers, ""), part)
+	return conn
+}
+
+// smallBuffers makes the door notice soon that a client does not read.
+func smallBuffers(s *setup) {
+	s.connect = func(c net.Conn) { c.(*net.TCPConn).SetWriteBuffer(4 << 10) }
+}
+
+// honest calls the door until it gets its answer. Each refusal must be one that tells the client to come back.
+func (f *front) honest(want string) {
+	f.t.Helper()
+	await(f.t, "an honest client gets its answer", func() bool {
+		a := f.do("POST", callMessage)
+		if a.status != 200 && a.status != 503 || a.status == 200 && (a.body != want || a.err != nil) {
+			f.t.Fatalf("%+v", a)
+		}
+		return a.status == 200
+	})
+}
+
+func TestSlowSendersDoNotKeepOthersOut(t *testing.T) {
+	f := newFront(t, writes(200, jsonType, doneMessage), func(s *setup) {
+		s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 64<<10, 64<<10, 1<<20
+		s.options.ClientTimeout = time.Hour // so only the budget cuts clients off
+	})
+	var refused atomic.Int64
+	for range 64 {
+		conn := f.dial(64<<10, "{"+strings.Repeat(" ", 40<<10))
+		go func() {
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err == nil && res.StatusCode != 503 && res.StatusCode != 408 {
+				t.Errorf("a slow client gets %s", res.Status)
+			}
+			refused.Add(1)
+		}()
+	}
+	// Of the 64, eight fit. They send no more, and hold the whole budget.
+	await(t, "the budget is used up", func() bool { return wire.BudgetUsed(f.handler) > 1<<20-8<<10 || refused.Load() > 0 })
+	for range 20 {
+		f.honest(doneMessage)
+	}
+	if used := wire.BudgetUsed(f.handler); used > 1<<20 {
+		t.Errorf("%d bytes are in use", used)
+	}
+}
+
+func TestSlowReadersDoNotKeepOthersOut(t *testing.T) {
+	long := strings.Replace(doneMessage, "[]", `["`+strings.Repeat("x", 600<<10)+`"]`, 1)
+	for kind, c := range map[string]struct {
+		answer  string
+		readers int // so many answers fit into the budget until their clients have got them, and not one more
+	}{jsonType: {long, 4}, eventType: {event(long), 7}} {
+		f := newFront(t, writes(200, kind, c.answer), smallBuffers, func(s *setup) {
+			s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 4<<10, 1<<20, 5<<20
+			s.options.ClientTimeout = time.Hour
+		})
+		for n := range c.readers {
+			f.dial(len(callMessage), callMessage)
+			await(t, "a slow reader holds its answer", func() bool { return wire.BudgetUsed(f.handler) > int64(n+1)*600<<10 })
+		}
+		await(t, "an honest client gets its answer", func() bool { return f.do("POST", callMessage).body == c.answer })
+	}
+}
+
+func TestAClientThatSendsTooSlowlyIsRefused(t *testing.T) {
+	f := newFront(t, unused(t), func(s *setup) { s.options.ClientTimeout = 50 * time.Millisecond })
+	res, err := http.ReadResponse(bufio.NewReader(f.dial(1000, "{")), nil)
+	if err != nil || res.StatusCode != 408 || !res.Close {
+		t.Errorf("%+v, %v", res, err)
+	}
+	// Over HTTP/2 the stream ends, and the connection serves others.
+	patiently(t, func(timeout time.Duration) error {
+		f := newFront(t, writes(200, jsonType, doneMessage), overHTTP2, func(s *setup) { s.options.ClientTimeout = timeout })
+		reader, writer := io.Pipe()
+		defer writer.Close()
+		r := f.request("POST", "")
+		r.Body, r.ContentLength = reader, 1000
+		a := f.send(r)
+		if b := f.do("POST", callMessage); a.status != 408 || b.body != doneMessage {
+			return fmt.Errorf("%+v, then %+v", a, b)
+		}
+		return nil
+	})
+}
+
+func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
+	for kind, body := range map[string]string{jsonType: "", eventType: ": " + strings.Repeat("x", 2000) + "\n\n"} {
+		ended, gone := make(chan bool), make(chan bool)
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+			if w.Header().Set("Content-Type", kind); body == "" {
+				long := strings.Replace(doneMessage, "[]", `["`+strings.Repeat("x", 2<<20)+`"]`, 1)
+				w.Header().Set("Content-Length", fmt.Sprint(len(long)))
+				io.WriteString(w, long)
+			}
+			for body != "" { // small events: each fits into a buffer of package http
+				if _, err := io.WriteString(w, body); err != nil {
+					break
+				}
+			}
+			<-r.Context().Done()
+			if _, err := io.WriteString(w, "x"); err == nil {
+				t.Errorf("%s: the server does not learn that the client is gone", kind)
+			}
+			close(gone)
+		}, smallBuffers, func(s *setup) {
+			s.options.ClientTimeout = 100 * time.Millisecond
+			s.options.Ended = func(context.Context, wire.Ended) { close(ended) }
+		})
+		f.dial(len(callMessage), callMessage)
+		for _, c := range []chan bool{gone, ended} {
+			select {
+			case <-c:
+			case <-time.After(time.Minute):
+				t.Fatalf("%s: the client holds the server", kind)
+			}
+		}
+	}
+}
+
+// patiently runs a test that a slow machine may fail with a short timeout, with longer and longer ones.
+func patiently(t *testing.T, try func(timeout time.Duration) error) {
+	t.Helper()
+	var err error
+	for timeout := 100 * time.Millisecond; timeout < 10*time.Second; timeout *= 4 {
+		if err = try(timeout); err == nil {
+			return
+		}
+	}
+	t.Error(err)
+}
+
+func TestAStreamMayBeSilentForLongerThanTheClientTimeout(t *testing.T) {
+	for way, change := range inProcess {
+		patiently(t, func(timeout time.Duration) error {
+			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", eventType)
+				for range 2 {
+					io.WriteString(w, event(progress))
+					time.Sleep(2 * timeout)
+				}
+				io.WriteString(w, event(doneMessage))
+				time.Sleep(2 * timeout) // the end of the answer must get through, too
+			}, change, func(s *setup) { s.options.ClientTimeout = timeout })
+			if a := f.do("POST", callMessage); a.err != nil || a.body != event(progress)+event(progress)+event(doneMessage) {
+				return fmt.Errorf("%s: %+v", way, a)
+			}
+			return nil
+		})
+	}
+}
+
+// Each piece of an answer has its own time, also if the server writes many in the time of one.
+func TestAClientThatReadsSteadilyIsNotCutOff(t *testing.T) {
+	for way, change := range inProcess {
+		patiently(t, func(timeout time.Duration) error {
+			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", eventType)
+				for range 12 {
+					io.WriteString(w, event(progress))
+					time.Sleep(timeout / 4)
+				}
+				io.WriteString(w, event(doneMessage))
+			}, change, func(s *setup) { s.options.ClientTimeout = timeout })
+			if a := f.do("POST", callMessage); a.err != nil || !strings.HasSuffix(a.body, event(progress)+event(doneMessage)) {
+				return fmt.Errorf("%s: %+v", way, a)
+			}
+			return nil
+		})
+	}
+}
+
+func TestDeadlinesEndWithTheirRequest(t *testing.T) {
+	for way, change := range inProcess {
+		for name, request := range map[string]func(*front) answered{
+			"answered": func(f *front) answered { return f.do("POST", callMessage) },
+			"refused":  func(f *front) answered { return f.do("POST", "{") },
+			"missing":  func(f *front) answered { return f.do("POST", callMessage, "Mcp-Session-Id", "x") },
+		} {
+			patiently(t, func(timeout time.Duration) error {
+				var peers []string
+				f := newFront(t, writes(200, jsonType, doneMessage), change, func(s *setup) {
+					s.options.ClientTimeout = timeout
+					s.outside = func(h http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if peers = append(peers, r.RemoteAddr); r.URL.Path != "/slow" {
+								h.ServeHTTP(w, r)
+								return
+							}
+							io.WriteString(w, "begun ")
+							time.Sleep(2 * timeout)
+							body, err := io.ReadAll(r.Body)
+							fmt.Fprint(w, string(body), err)
+						})
+					}
+				})
+				if a := request(f); a.err != nil {
+					return a.err
+				}
+				f.url = strings.Replace(f.url, "/mcp", "/slow", 1)
+				if a := f.do("POST", "here"); a.body != "begun here<nil>" || peers[0] != peers[1] {
+					return fmt.Errorf("%s, %s: %+v %v", way, name, a, peers)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// deadlines records the deadlines that a door sets.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
+
+// A client that is refused before its message was read must not keep its connection by sending the rest slowly, and no
+// client by not reading the last bytes of an answer.
+func TestWhatIsLeftOfARequestHasADeadline(t *testing.T) {
+	engine := newRig(t, tripseal.Config{}, wire.Config{}).engine
+	door := engine.Handler(writes(200, jsonType, doneMessage), wire.Options{AllowAnonymous: true})
+	for status, change := range map[int]func(r *http.Request){
+		200: func(*http.Request) {},
+		400: func(r *http.Request) { r.Method = http.MethodGet },
+		405: func(r *http.Request) { r.Method = http.MethodPut },
+		413: func(r *http.Request) { r.ContentLength = 1 << 40 },
+		415: func(r *http.Request) { r.Header.Del("Content-Type") },
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(callMessage))
+		r.Header.Set("Content-Type", jsonType)
+		change(r)
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		door.ServeHTTP(w, r)
+		if w.Code != status || w.read.IsZero() != (status == 200) || w.write.IsZero() {
+			t.Errorf("%d, want %d; the deadlines are %v and %v", w.Code, status, w.read, w.write)
+		}
+	}
+}
+
+// brokenFlush is a client whose connection fails when it is flushed.
+type brokenFlush struct{ *httptest.ResponseRecorder }
+
+func (brokenFlush) FlushError() error { return errors.New("connection reset") }
+
+func TestAnErrorOfFlushTellsTheServerThatTheClientIsGone(t *testing.T) {
+	engine := newRig(t, tripseal.Config{}, wire.Config{}).engine
+	door := engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", eventType)
+		io.WriteString(w, ": hi\n\n")
+		if _, err := io.WriteString(w, ": hi\n\n"); err == nil || r.Context().Err() == nil {
+			t.Errorf("%v, %v", err, r.Context().Err())
+		}
+	}), wire.Options{AllowAnonymous: true})
+	r := httptest.NewRequest("POST", "/", strings.NewReader(callMessage))
+	r.Header.Set("Content-Type", jsonType)
+	w := brokenFlush{httptest.NewRecorder()}
+	if door.ServeHTTP(w, r); w.Body.String() != ": hi\n\n" {
+		t.Errorf("%q", w.Body)
+	}
+}
+
+// What a client sends must not take many times its length in memory, however it is nested.
+func TestHostileMessagesTakeLittleMemory(t *testing.T) {
+	const length, atOnce = 4<<20 - 4<<10, 16
+	fill := func(open, part, end string) string {
+		return open + strings.Repeat(part, (length-len(open)-len(end))/len(part)) + end
+	}
+	call := func(members string) string { return carriers[0].call(members) }
+	for name, message := range map[string]string{
+		"answers":      call(`,"inputResponses":{"q":{"action":"accept","content":` + fill("[1", `,{"a":[]}`, "]") + `}}`),
+		"capabilities": call(`,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"x":` + fill(`{"a":0`, `,"b":[]`, "}") + `}}`),
+		"params":       call(fill("", `,"x":0`, "")),
+	} {
+		f := newFront(t, writes(200, jsonType, askingMessage))
+		runtime.GC()
+		var before, now runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var all sync.WaitGroup
+		done := make(chan bool)
+		for range atOnce {
+			all.Go(func() {
+				if a := f.do("POST", message); a.status != 200 {
+					t.Errorf("%s: %+v", name, a)
+				}
+			})
+		}
+		go func() {
+			all.Wait()
+			close(done)
+		}()
+		peak := uint64(0)
+		for running := true; running; {
+			select {
+			case <-done:
+				running = false
+			case <-time.After(20 * time.Millisecond):
+			}
+			runtime.ReadMemStats(&now)
+			peak = max(peak, now.HeapAlloc-min(before.HeapAlloc, now.HeapAlloc))
+		}
+		// Decoded into Go's values, each of these messages would take 200 MiB and more.
+		if all := now.TotalAlloc - before.TotalAlloc; peak > 6*atOnce<<22 || all > 16*atOnce<<22 {
+			t.Errorf("%s: %d MiB at once, %d MiB in all", name, peak>>20, all>>20)
+		}
+	}
+}
