@@ -14,10 +14,15 @@ import (
 
 // Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
 // from and write to the streams of the client. The parameter user says who the client is: over standard input and
-// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out.
+// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out;
+// when the server closes out, in ends too.
 func (e *Engine) Stdio(clientIn io.Reader, clientOut io.Writer, user tripseal.Principal) (in io.ReadCloser, out io.WriteCloser) {
 	toServer, fromDoor := io.Pipe()
 	p := e.Pipe(fromDoor, clientOut, user)
+	p.Server.(*lineEnd).ended = func() {
+		fromDoor.Close() // a server that has closed out may read no more, and a write to it would wait for ever
+		p.serverEnded()
+	}
 	go func() {
 		io.Copy(p.Client, clientIn)
 		p.Client.Close()
