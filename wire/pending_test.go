@@ -1,7 +1,9 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -245,5 +247,37 @@ func TestCallsStillWorkAfterManyWereCancelled(t *testing.T) {
 	r.clientGot()
 	if !r.isIdle() {
 		t.Error("a call waits")
+	}
+}
+
+// spender is a replay store that calls a function while the boundary opens a token.
+type spender func()
+
+func (s spender) Spend(context.Context, tripseal.Use) (bool, error) { s(); return true, nil }
+
+func TestAnAnswerBelongsToNoCallBeforeTheServerHasTheCall(t *testing.T) {
+	for name, early := range map[string]func(r *pipeRig){
+		"an answer":       func(r *pipeRig) { r.say(pipeAsk("1", canary)) },
+		"an error":        func(r *pipeRig) { r.say(`{"jsonrpc":"2.0","id":1}`) },
+		"the server ends": func(r *pipeRig) { r.pipe.Server.Close() },
+	} {
+		var r *pipeRig
+		r = newPipe(t, tripseal.Config{Replay: spender(func() { early(r) })}, wire.Config{})
+		r.send(pipeCall("1", "deploy", ""))
+		r.say(pipeAsk("1", canary))
+		retry := pipeCall("1", "deploy", pipeRetry(r.clientGotToken("1")))
+		r.server.take()
+		io.WriteString(r.pipe.Client, retry+"\n")
+		r.clientGot()
+		if name == "the server ends" {
+			r.serverGot()
+		} else {
+			r.one(&r.server)
+			r.say(pipeAsk("1", canary))
+			r.clientGotToken("1")
+		}
+		if !r.isIdle() || r.marks() != 0 {
+			t.Errorf("%s: a call waits, or %d marks are left", name, r.marks())
+		}
 	}
 }
