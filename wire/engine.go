@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -150,9 +149,6 @@ func (e *Engine) turn(message string) (done func()) {
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
 // concurrent use. Call Seal for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
-	if x.mark != "" {
-		message = strings.ReplaceAll(message, x.mark, "")
-	}
 	if !x.engine.proxied && x.isPlainAnswer(message) {
 		x.done = true
 		return message

@@ -9,7 +9,8 @@ import (
 // A mark tells a server in this process that a call came through a door: so a server can refuse a state on a transport
 // that has none. Over HTTP the exchange itself is in the context of the request. Over standard input and output only
 // the message reaches the server. So the door writes the mark of the call, a random text that the engine knows until
-// the answer, into the call's _meta, and removes a mark that the client wrote there.
+// the answer, into the call's _meta, and removes a mark that the client wrote there. No message takes a mark to the client,
+// which could use it on a transport that has no door.
 
 // MarkName is the member of a call's _meta that holds the mark of the call over standard input and output.
 const MarkName = "com.github.tripseal/call"
@@ -29,9 +30,10 @@ func (e *Engine) Through(ctx context.Context, mark string) *Exchange {
 	return nil
 }
 
-// setMark gives the call a mark, which it keeps until [Exchange.forgetMark].
-func (x *Exchange) setMark() {
-	x.mark = rand.Text()
+// setMark gives the call a mark, which it keeps until [Exchange.forgetMark]. The mark begins with a secret, so that the
+// door can take all marks out of what the server writes.
+func (x *Exchange) setMark(secret string) {
+	x.mark = secret + rand.Text()
 	x.engine.marks.Store(x.mark, x)
 }
 

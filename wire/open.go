@@ -24,6 +24,7 @@ func (e *Engine) read(ctx context.Context, text string, caller tripseal.Principa
 	case m.isAnswer():
 		return x, &m
 	case m.id != "" && !fitsRequest(m.id):
+		x.ID = m.id // for the error
 		x.refuse(ctx, invalidRequest, "a request whose id is neither a string nor an integer of at most 53 bits")
 		return x, nil
 	}

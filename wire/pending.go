@@ -127,13 +127,15 @@ func (p *pending) leave(r *request) {
 func (p *pending) whenIdle() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	idle := make(chan struct{})
 	if p.waiting == 0 {
+		idle := make(chan struct{})
 		close(idle)
-	} else {
-		p.idle = idle
+		return idle
 	}
-	return idle
+	if p.idle == nil {
+		p.idle = make(chan struct{})
+	}
+	return p.idle
 }
 
 // take frees the id of a request that gets its answer now, and returns the exchange of this

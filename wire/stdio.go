@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,10 +14,15 @@ import (
 
 // Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
 // from and write to the streams of the client. The parameter user says who the client is: over standard input and
-// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out.
+// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out;
+// when the server closes out, in ends too.
 func (e *Engine) Stdio(clientIn io.Reader, clientOut io.Writer, user tripseal.Principal) (in io.ReadCloser, out io.WriteCloser) {
 	toServer, fromDoor := io.Pipe()
 	p := e.Pipe(fromDoor, clientOut, user)
+	p.Server.(*lineEnd).ended = func() {
+		fromDoor.Close() // a server that has closed out may read no more, and a write to it would wait for ever
+		p.serverEnded()
+	}
 	go func() {
 		io.Copy(p.Client, clientIn)
 		p.Client.Close()
@@ -32,6 +38,7 @@ type Pipe struct {
 
 	engine   *Engine
 	user     tripseal.Principal
+	secret   string // begins every mark of this pipe
 	toServer *lineWriter
 	toClient *lineWriter
 	pending  pending
@@ -45,7 +52,9 @@ const (
 
 // Pipe returns a pipe between a client that reads from client and a server that reads from server.
 func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
-	p := &Pipe{engine: e, user: user, toServer: newLineWriter(server), toClient: newLineWriter(client)}
+	p := &Pipe{
+		engine: e, user: user, secret: rand.Text(), toServer: newLineWriter(server), toClient: newLineWriter(client),
+	}
 	p.Client = &lineEnd{lineSplitter{limit: maxClientLine, line: p.clientLine}, func() {}}
 	p.Server = &lineEnd{lineSplitter{limit: maxServerLine, line: p.serverLine}, p.serverEnded}
 	return p
@@ -90,7 +99,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 			return p.toClient.write(errorMessage(x.ID, failure))
 		}
 		if x.kind == call && !p.engine.proxied {
-			x.setMark()
+			x.setMark(p.secret)
 		}
 	}
 	done := p.engine.turn(text)
@@ -109,7 +118,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 		x.forgetMark()
 		p.pending.release(x.ID)
 		return p.reply(x.Failed())
-	case x.Method == "notifications/cancelled":
+	case !isRequest && x.Method == "notifications/cancelled":
 		p.pending.cancel(cancelledID(line))
 	}
 	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.ID) != nil {
@@ -132,7 +141,7 @@ func (p *Pipe) serverLine(line []byte, refused error) error {
 		}
 		return nil
 	}
-	text := string(line)
+	text := strings.ReplaceAll(string(line), p.secret, "") // a mark without the secret is known to nobody
 	x := p.exchangeOf(line)
 	done := p.engine.turn(text)
 	var sealed string
