@@ -243,7 +243,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	h.log(r, "a request was refused", "status", status, "cause", reason)
 	// Set time limits, because package http reads the rest of the body before it answers, and sets no limit itself.
-	control, timeout := http.NewResponseController(w), h.config.Door.ClientTimeout
+	control, timeout := http.NewResponseController(w), min(h.config.Door.ClientTimeout, 5*time.Second)
 	control.SetReadDeadline(time.Now().Add(timeout))
 	control.SetWriteDeadline(time.Now().Add(2 * timeout))
 	h.write(w, r, status, "text/plain; charset=utf-8", http.StatusText(status)+": "+publicReason[status]+"\n")

@@ -1,10 +1,12 @@
 package httpcarrier
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -66,7 +68,7 @@ func newFront(t *testing.T, server http.HandlerFunc, change ...func(*Config)) *f
 func frontOf(t *testing.T, upstream string, change ...func(*Config)) *front {
 	t.Helper()
 	log := &lockedBuffer{}
-	logger := slog.New(slog.NewTextHandler(log, nil))
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	boundary := sealtest.BoundaryWith(t, tripseal.Config{Logger: logger})
 	engine, err := wire.New(wire.Config{Boundary: boundary, Proxied: true, Logger: logger})
 	if err != nil {
@@ -556,5 +558,198 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 	close(next)
 	if rest, err := io.ReadAll(res.Body); !strings.HasSuffix(string(rest), "\"result\":{}}\n\n") || err != nil {
 		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// What a reverse proxy does with an answer must not open a way around the door.
+func TestNoStateReachesTheClientWhateverTheServerSends(t *testing.T) {
+	raw := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			io.WriteString(conn, text)
+			conn.Close()
+		}
+	}
+	chunk := func(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
+	event := "data: " + askingMessage + "\n\n"
+	const json, events = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	const chunked = "Transfer-Encoding: chunked\r\n"
+	for name, c := range map[string]struct {
+		server http.HandlerFunc
+		status int
+		body   string // what the client gets; "" means a token
+	}{
+		"JSON":                {writes(200, "application/json", askingMessage), 200, ""},
+		"events":              {writes(200, "text/event-stream", event), 200, ""},
+		"text":                {writes(200, "text/plain", askingMessage), 502, failedMessage},
+		"JSON cut short":      {raw(json + "Content-Length: 5000\r\n\r\n" + askingMessage), 502, failedMessage},
+		"chunked, cut short":  {raw(json + chunked + "\r\n" + chunk(askingMessage)), 502, failedMessage},
+		"chunked":             {raw(json + chunked + "\r\n" + chunk(askingMessage[:60]) + chunk(askingMessage[60:]) + "0\r\n\r\n"), 200, ""},
+		"events cut short":    {raw(events + chunked + "\r\n" + chunk(event[:len(event)-5])), 200, "data: " + failedMessage + "\n\n"},
+		"trailers":            {raw(events + chunked + "Trailer: X-State\r\n\r\n" + chunk(event) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
+		"trailers after JSON": {raw(json + chunked + "Trailer: X-State\r\n\r\n" + chunk(askingMessage) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
+		"unannounced trailer": {raw(json + chunked + "\r\n" + chunk(askingMessage) + "0\r\nX-State: " + canary + "\r\n\r\n"), 200, ""},
+		"early hints":         {raw("HTTP/1.1 103 Early Hints\r\nLink: " + canary + "\r\n\r\n" + json + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(askingMessage)) + askingMessage), 200, ""},
+		"another protocol":    {raw("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + askingMessage), 502, failedMessage},
+		"no protocol":         {raw("HTTP/1.1 101 Switching Protocols\r\n\r\n" + askingMessage), 502, failedMessage},
+		"no HTTP":             {raw(askingMessage), 502, failedMessage},
+		"nothing":             {raw(""), 502, failedMessage},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
+		}, 307, "The server answered 307.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := newFront(t, c.server).do("POST", callMessage)
+			if got.err != nil || strings.Contains(got.allText(), canary) {
+				t.Errorf("%+v", got)
+			}
+			if got.status != c.status || c.body != "" && got.body != c.body || c.body == "" && !strings.Contains(got.body, `tate":"ms1.`) {
+				t.Errorf("%d %q, not %d %q", got.status, got.body, c.status, c.body)
+			}
+		})
+	}
+}
+
+func TestOfARefusedRequestOnlyLittleIsReadAndForAShortTime(t *testing.T) {
+	f := newFront(t, unused(t), named(t, "192.0.2.0/24"))
+	for status, change := range map[int]func(r *http.Request){
+		http.StatusUnauthorized:     func(*http.Request) {},
+		http.StatusForbidden:        func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		http.StatusNotFound:         func(r *http.Request) { r.URL.Path = "/other" },
+		http.StatusMethodNotAllowed: func(r *http.Request) { r.Method = http.MethodPut },
+	} {
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(callMessage))
+		change(r)
+		w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
+		f.handler.ServeHTTP(w, r)
+		if w.Code != status || w.read.IsZero() || time.Until(w.read) > time.Minute {
+			t.Errorf("%d, want %d; the deadline is %v", w.Code, status, w.read)
+		}
+	}
+}
+
+// deadlineRecorder records the read deadline that a handler sets.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+	read time.Time
+}
+
+func (w *deadlineRecorder) SetReadDeadline(t time.Time) error {
+	w.read = t
+	return nil
+}
+
+func TestEachRequestIsToldOfOnceWhenItHasEnded(t *testing.T) {
+	var ended []wire.Ended
+	metadata := `{"resource":"https://example.com/mcp"}`
+	f := newFront(t, writes(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`), named(t, "127.0.0.1/32"), func(c *Config) {
+		c.Metadata = []byte(metadata)
+		c.Door.Ended = func(_ context.Context, e wire.Ended) { ended = append(ended, e) }
+	})
+	for i, c := range []struct {
+		method, body, path, user string
+		status, sent             int
+		tool                     string
+	}{
+		{"POST", callMessage, "/mcp", "alice", 200, 36, "deploy"},
+		{"POST", callMessage, "/mcp", "", 401, 0, ""},
+		{"POST", callMessage, "/other", "alice", 404, 0, ""},
+		{"GET", "", metadataPath, "", 200, len(metadata), ""},
+		{"POST", "{", "/mcp", "alice", 400, 0, ""},
+	} {
+		r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+		if c.body == "" {
+			r = httptest.NewRequest(c.method, c.path, nil)
+		}
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("Content-Type", "application/json")
+		if c.user != "" {
+			r.Header.Set("X-User", c.user)
+		}
+		f.handler.ServeHTTP(httptest.NewRecorder(), r)
+		if len(ended) != i+1 {
+			t.Fatalf("%+v: told of %d requests", c, len(ended))
+		}
+		if e := ended[i]; e.Status != c.status || e.HTTPMethod != c.method || e.Peer == "" || e.Target != c.tool || c.sent != 0 && e.Sent != c.sent {
+			t.Errorf("%+v: %+v", c, e)
+		}
+	}
+}
+
+func TestAClientThatIsGoneIsNoWarning(t *testing.T) {
+	for name, contentType := range map[string]string{"before the answer": "", "in a stream": "text/event-stream", "in a JSON answer": "application/json"} {
+		t.Run(name, func(t *testing.T) {
+			arrived, ended := make(chan bool), make(chan bool)
+			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				if contentType != "" {
+					w.Header().Set("Content-Type", contentType)
+					http.NewResponseController(w).Flush()
+				}
+				close(arrived)
+				<-r.Context().Done()
+			}, func(c *Config) { c.Door.Ended = func(context.Context, wire.Ended) { close(ended) } })
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-arrived
+				cancel()
+			}()
+			if res, err := direct.Do(f.request("POST", callMessage).WithContext(ctx)); err == nil {
+				io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			<-ended
+			if f.log.String() != "" {
+				t.Errorf("%s", f.log)
+			}
+		})
+	}
+}
+
+func TestOrdinaryEndsOfSessionsAndStreamsAreNoWarnings(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"deleted":             writes(200, "", ""),
+		"no content":          writes(204, "", ""),
+		"text":                writes(200, "text/plain", "Session terminated"),
+		"a stream's end":      writes(200, "text/event-stream", ": bye\n\n"),
+		"a priming event":     writes(200, "text/event-stream", "id: 1\nretry: 10\ndata:\n\n"),
+		"messages on its own": writes(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n"),
+	} {
+		for _, method := range []string{"GET", "DELETE"} {
+			f := newFront(t, answer)
+			if a := f.do(method, ""); a.status >= 300 || f.log.String() != "" {
+				t.Errorf("%s, %s: %+v\n%s", method, name, a, f.log)
+			}
+		}
+	}
+}
+
+// Short header lines take much more memory than their length.
+func TestStreamsWithManyHeadersAreRefused(t *testing.T) {
+	f := newFront(t, unused(t))
+	var lines strings.Builder
+	for i := range 6000 {
+		fmt.Fprintf(&lines, "A%d: 1\r\n", i)
+	}
+	var conns []net.Conn
+	for range 100 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSuffix(f.url, "/mcp"), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		conns = append(conns, conn)
+		go fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n%s\r\n", &lines)
+	}
+	for _, conn := range conns {
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Fatalf("%v, %v", res, err)
+		}
 	}
 }
