@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,9 +18,10 @@ type response struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
 
-	mu     sync.Mutex // servers write from several goroutines
-	header http.Header
-	status int // 0 until the server has set it
+	mu     sync.Mutex  // servers write from several goroutines
+	header http.Header // what the server sets, now or later
+	head   http.Header // what it had set when it set the status; the client gets these
+	status int         // 0 until the server has set it
 	way    way
 	body   collected
 	events events
@@ -94,7 +96,7 @@ func (a *response) Write(p []byte) (int, error) {
 			break
 		}
 		a.body.text.Write(p)
-		if a.header.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
+		if a.head.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
 			a.complete()
 		}
 	default:
@@ -121,23 +123,23 @@ func (a *response) decide(status int) {
 	if a.way != undecided || a.ended || status < 200 && status != http.StatusSwitchingProtocols {
 		return
 	}
-	a.status = status
-	media := mediaType(a.header)
+	a.status, a.head = status, maps.Clone(a.header)
+	media := mediaType(a.head)
 	switch {
 	case status == http.StatusSwitchingProtocols:
 		a.replace(http.StatusBadGateway, "the server switches to another protocol")
-	case isEncoded(a.header):
+	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
-		a.sendWhole(status, a.header, "")
+		a.sendWhole(status, a.head, "")
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
 		a.way = whole
 	case media == "text/event-stream" && status == http.StatusOK:
 		a.way = flowing
-		removeDigests(a.header)
-		a.header.Del("Content-Length")
+		removeDigests(a.head)
+		a.head.Del("Content-Length")
 		a.events = events{seal: a.seal, dropped: a.droppedEvent, most: a.options.MaxAnswer, share: &a.share}
-		a.sendHead(status, a.header)
+		a.sendHead(status, a.head)
 	case status < 300 && a.waits():
 		a.replace(http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
 	default:
@@ -154,7 +156,7 @@ func (a *response) droppedEvent(kind string) {
 func (a *response) complete() {
 	text := a.body.text.String()
 	if text == "" && !a.waits() {
-		a.sendWhole(a.status, a.header, "")
+		a.sendWhole(a.status, a.head, "")
 		return
 	}
 	done := a.engine.turn(text)
@@ -162,16 +164,16 @@ func (a *response) complete() {
 	done()
 	switch {
 	case sealed == "" && !a.waits() && a.status < 300:
-		a.sendWhole(http.StatusAccepted, a.header, "")
+		a.sendWhole(http.StatusAccepted, a.head, "")
 	case sealed == "" && a.status < 300:
 		a.replace(http.StatusBadGateway, "the message is not for the client")
 	case sealed == "":
 		a.replace(a.status, "the message is not for the client")
 	default:
 		if sealed != text {
-			removeDigests(a.header)
+			removeDigests(a.head)
 		}
-		a.sendWhole(a.status, a.header, sealed)
+		a.sendWhole(a.status, a.head, sealed)
 	}
 }
 
@@ -245,7 +247,7 @@ func (a *response) replace(status int, why string) {
 	header := make(http.Header)
 	if status == a.status {
 		for _, name := range []string{"Www-Authenticate", "Retry-After", "Allow"} {
-			if values := a.header[name]; values != nil {
+			if values := a.head[name]; values != nil {
 				header[name] = values
 			}
 		}

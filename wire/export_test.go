@@ -1,0 +1,14 @@
+package wire
+
+import "net/http"
+
+// BudgetUsed returns how many bytes the messages of a door's requests use now.
+func BudgetUsed(handler http.Handler) int64 {
+	b := handler.(*door).budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// IsPlainAnswer reports whether the engine passes this answer without reading it whole.
+func (x *Exchange) IsPlainAnswer(message string) bool { return x.isPlainAnswer(message) }
