@@ -195,7 +195,9 @@ func (a *response) flow() {
 // for its answer, and was not told how to come back for it, gets an error.
 func (a *response) endEvents() {
 	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
-		a.log("an answer was replaced", "cause", "the stream ended before the answer")
+		if !a.gone() {
+			a.log("an answer was replaced", "cause", "the stream ended before the answer")
+		}
 		a.events.out = a.events.out[:0]
 		a.events.sendData(a.exchange.Failed())
 		a.send(a.events.out)
@@ -225,7 +227,7 @@ func (a *response) finish(why string) {
 func (a *response) fail(why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.request.Context().Err() == nil {
+	if !a.gone() {
 		a.log("the server failed", "cause", why)
 	}
 	switch {
@@ -238,10 +240,13 @@ func (a *response) fail(why string) {
 	a.ended = true
 }
 
+// gone reports whether the client is gone, so that what becomes of the answer is no problem of the server.
+func (a *response) gone() bool { return a.sent.failed || a.request.Context().Err() != nil }
+
 // replace sends an answer of the door itself, because the client must not see the server's. If the status stays the
 // same, it keeps the headers that tell the client what to do next.
 func (a *response) replace(status int, why string) {
-	if status >= 400 || a.waits() {
+	if (status >= 400 || a.waits()) && !a.gone() {
 		a.log("an answer was replaced", "status", a.status, "cause", why)
 	}
 	header := make(http.Header)
