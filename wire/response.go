@@ -239,7 +239,7 @@ func (a *response) fail(why string) {
 }
 
 func (a *response) logReplaced(why string) {
-	if a.request.Context().Err() == nil { // an ordinary end if the client is gone
+	if a.request.Context().Err() == nil && !a.sent.failed { // an ordinary end if the client is gone
 		a.log("an answer was replaced", "status", a.status, "cause", why)
 	}
 }

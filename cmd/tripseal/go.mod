@@ -19,7 +19,6 @@ require (
 	go.opentelemetry.io/otel/metric v1.46.0
 	go.opentelemetry.io/otel/sdk/metric v1.46.0
 	go.yaml.in/yaml/v3 v3.0.5
-	golang.org/x/net v0.58.0
 )
 
 require (

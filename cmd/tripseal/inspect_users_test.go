@@ -46,7 +46,7 @@ func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 		},
 		"jwt": {
 			[]string{"--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience},
-			&rawClient{header: withBearer(provider.Token("alice"))}, fmt.Sprintf("jwt:%d:%salice", len(provider.Issuer), provider.Issuer),
+			&rawClient{header: withBearer(provider.Token("alice"))}, fmt.Sprintf("jwt:%d:%s5:alice-", len(provider.Issuer), provider.Issuer),
 		},
 		"mtls": {
 			[]string{"--identity", "mtls", "--san", "uri", "--tls-cert", cert, "--tls-key", key, "--client-ca", ca},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/httpcarrier"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/stdiocarrier"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // proxying holds the settings of the command tripseal proxy, and the configurations made from
@@ -30,11 +32,12 @@ type proxying struct {
 	log      proxyLog
 	drain    proxyDrain
 	boundary tripseal.Config
-	core     proxy.Config
+	wire     wire.Config
 	carrier  httpcarrier.Config
 
 	upstream, listen, admin string
 	labelled                []string
+	rejected                string
 	budget, connections     int
 }
 
@@ -115,16 +118,15 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	p.boundary.MaxRounds = 20
 	f.Var((*countFlag)(&p.boundary.MaxRounds), "max-rounds", "how many rounds a call may have")
 	p.used.flags(cmd)
-	f.StringArrayVar(&p.core.Unsolicited, "unsolicited", nil, "a `TOOL` that takes answers with its first call; may be repeated")
-	f.Var(repeatable{"TEXT", p.rejectWith}, "rejected-text", "answer a tool call whose token is rejected with a text for the model; start-over is one that tells it to call again")
-	f.Lookup("rejected-text").NoOptDefVal = startOver
-	p.boundary.MaxState, p.carrier.MaxRequest, p.carrier.MaxAnswer, p.budget = 64<<10, httpcarrier.DefaultMaxRequest, httpcarrier.DefaultMaxAnswer, httpcarrier.DefaultBudget
+	f.StringArrayVar(&p.wire.Unsolicited, "unsolicited", nil, "a `TOOL` that takes answers with its first call; may be repeated")
+	f.StringVar(&p.rejected, "rejected-text", "", "answer a tool call whose token is rejected with this `TEXT` for the model; start-over is one that tells it to call again")
+	p.boundary.MaxState, p.carrier.Door.MaxRequest, p.carrier.Door.MaxAnswer, p.budget = 64<<10, wire.DefaultMaxRequest, wire.DefaultMaxAnswer, wire.DefaultBudget
 	f.Var((*sizeFlag)(&p.boundary.MaxState), "max-state", "longest state of the server")
-	f.Var((*sizeFlag)(&p.carrier.MaxRequest), "max-request", "longest message of a client")
-	f.Var((*sizeFlag)(&p.carrier.MaxAnswer), "max-answer", "longest message of the server")
+	f.Var((*sizeFlag)(&p.carrier.Door.MaxRequest), "max-request", "longest message of a client")
+	f.Var((*sizeFlag)(&p.carrier.Door.MaxAnswer), "max-answer", "longest message of the server")
 	f.Var((*sizeFlag)(&p.budget), "budget", "most bytes of messages in memory, over all requests")
 	durationVar(cmd, &p.carrier.Timeout, "timeout", httpcarrier.DefaultTimeout, "how long the server may take to begin its answer")
-	durationVar(cmd, &p.carrier.ClientTimeout, "client-timeout", httpcarrier.DefaultClientTimeout, "how long a client may take to send its message, and to take each part of an answer")
+	durationVar(cmd, &p.carrier.Door.ClientTimeout, "client-timeout", wire.DefaultClientTimeout, "how long a client may take to send its message, and to take each part of an answer")
 	p.connections = 4096
 	f.Var((*countFlag)(&p.connections), "max-connections", "most connections of clients; more wait until one ends")
 	f.StringArrayVar(&p.labelled, "label-tool", nil, "a `TOOL` that metrics may name; may be repeated (default none)")
@@ -144,17 +146,6 @@ var onlyHTTP = []string{
 
 // startOver is the value of --rejected-text that means adapter.StartOver.
 const startOver = "start-over"
-
-func (p *proxying) rejectWith(text string) error {
-	switch text {
-	case "":
-		return errors.New("the text is empty")
-	case startOver:
-		text = adapter.StartOver
-	}
-	p.core.RejectedText = text
-	return nil
-}
 
 // check returns an error that says what is wrong with the command line.
 func (p *proxying) check(cmd *cobra.Command, args []string) error {
@@ -187,6 +178,10 @@ func (p *proxying) checkFor(cmd *cobra.Command, args []string) error {
 	if p.boundary.Audience == "" {
 		return errors.New("--audience is missing: name the service, for example by its host name, so that another one with the same keys refuses its tokens")
 	}
+	if p.wire.RejectedText = p.rejected; p.rejected == startOver {
+		p.wire.RejectedText = adapter.StartOver
+	}
+	p.wire.Proxied = true
 	if err := p.keys.check(); err != nil {
 		return err
 	}
@@ -219,8 +214,18 @@ func (p *proxying) checkHTTP() (err error) {
 		return err
 	}
 	p.boundary.RequireUser = p.users.identity != "anonymous"
-	p.carrier.Budget = int64(p.budget)
+	p.carrier.Door.Budget = int64(p.budget)
 	return p.drain.check()
+}
+
+// endSignals returns the signals that end the proxy. The end of a terminal is one, unless the proxy was started to
+// outlive it, as nohup does.
+func endSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if runtime.GOOS != "windows" && !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 func (p *proxying) run(cmd *cobra.Command, args []string) error {
@@ -232,7 +237,7 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	if err := p.check(cmd, args); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process at once
 	brokenPipe := make(chan os.Signal, 1)
@@ -248,7 +253,10 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return p.serve(ctx, cmd, parts, logger)
 	}
-	code, err := stdiocarrier.Run(ctx, parts.core, nil, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	code, err := stdiocarrier.Run(ctx, stdiocarrier.Config{
+		Engine: parts.engine, Command: args, Hidden: []string{keys.Variable, p.keys.variable, p.used.redisEnv},
+		In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Errors: cmd.ErrOrStderr(), Logger: logger,
+	})
 	switch {
 	case ctx.Err() != nil:
 		return nil

@@ -72,7 +72,7 @@ func TestFaultsOfTheServerLeakNothingAndAreLogged(t *testing.T) {
 		}), "took too long"},
 		"dead": {dead.URL + "/mcp", "connection refused"},
 		"cut": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"+asking)),
-			"the server closed the connection"},
+			"the server's answer was cut off"},
 		"cut in the middle of an event": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1000\r\n\r\ndata: "+asking)),
 			"the stream ended before the answer"},
 		"gone without an answer": {startUpstream(t, hijack("")), "the server closed the connection"},
@@ -88,7 +88,7 @@ func TestFaultsOfTheServerLeakNothingAndAreLogged(t *testing.T) {
 		"the answer to another call": {startUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, strings.Replace(asking, `"id":1`, `"id":2`, 1))
-		}), "proxy: "},
+		}), "wire: "},
 		"headers without end": {startUpstream(t, hijack("HTTP/1.1 200 OK\r\n"+strings.Repeat("X-A: "+secretState+"\r\n", 100_000))), "proxy: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -165,7 +165,7 @@ func setField(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) string {
 // isList reports whether a flag may be repeated.
 func isList(flag *pflag.Flag) bool {
 	_, repeats := flag.Value.(repeatable)
-	return flag.Value.Type() == "stringArray" || repeats && flag.NoOptDefVal == ""
+	return flag.Value.Type() == "stringArray" || repeats
 }
 
 func kindOf(flag *pflag.Flag) string {

@@ -48,8 +48,8 @@ func TestAFileSetsWhatFlagsSet(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	if p.upstream != "http://127.0.0.1:9000/mcp" || p.users.header != "X-User" || len(p.users.trusted) != 2 || !p.keys.ephemeral || !p.used.singleUse ||
-		p.boundary.TTL != 5*time.Minute || p.boundary.MaxRounds != 7 || p.boundary.MaxState != 32<<10 || p.carrier.MaxRequest != 1<<20 ||
-		len(p.carrier.AllowOrigins) != 2 || p.core.RejectedText == "" || p.core.RejectedText == startOver {
+		p.boundary.TTL != 5*time.Minute || p.boundary.MaxRounds != 7 || p.boundary.MaxState != 32<<10 || p.carrier.Door.MaxRequest != 1<<20 ||
+		len(p.carrier.AllowOrigins) != 2 || p.rejected != startOver {
 		t.Errorf("%+v", p)
 	}
 }

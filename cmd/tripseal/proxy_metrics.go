@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/httpcarrier"
 	"github.com/tripseal/tripseal/otelseal"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // proxyMetrics has the metrics of a proxy: the metrics of otelseal, and the duration of HTTP
@@ -45,7 +45,7 @@ func newProxyMetrics(tools []string) (*proxyMetrics, error) {
 
 // count counts a request. Its attributes have only a few possible values, whatever clients and
 // the server send, so the number of time series stays small.
-func (m *proxyMetrics) count(ctx context.Context, r httpcarrier.Request) {
+func (m *proxyMetrics) count(ctx context.Context, r wire.Ended) {
 	method, status := "_OTHER", 0
 	switch r.HTTPMethod {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:

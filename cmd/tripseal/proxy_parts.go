@@ -14,12 +14,12 @@ import (
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/httpcarrier"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity"
 	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // proxyParts is what a proxy consists of.
 type proxyParts struct {
-	core    *proxy.Proxy
+	engine  *wire.Engine
 	handler *httpcarrier.Handler // nil over stdio
 	tls     *tls.Config          // nil over stdio, and without TLS
 	metrics http.Handler
@@ -43,20 +43,20 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 			parts.close()
 		}
 	}()
-	p.boundary.Logger, p.core.Logger, p.carrier.Logger = logger, logger, logger
+	p.boundary.Logger, p.wire.Logger, p.carrier.Logger = logger, logger, logger
 	metrics, err := newProxyMetrics(p.labelled)
 	if err != nil {
 		return parts, failed("%w", err)
 	}
 	parts.metrics = metrics.handler
 	p.boundary.Observer = metrics.Observe
-	p.carrier.Ended = func(ctx context.Context, r httpcarrier.Request) {
+	p.carrier.Door.Ended = func(ctx context.Context, r wire.Ended) {
 		metrics.count(ctx, r)
 		if p.log.access {
 			logRequest(ctx, logger, r)
 		}
 	}
-	p.boundary.MaxArguments = min(p.carrier.MaxRequest, argdigest.MaxText)
+	p.boundary.MaxArguments = min(p.carrier.Door.MaxRequest, argdigest.MaxText)
 
 	source, done, err := p.keys.open(cmd, logger, metrics.ObserveKeys)
 	parts.ends = append(parts.ends, done)
@@ -84,11 +84,11 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		}
 	}
 
-	if p.core.Boundary, err = tripseal.New(p.boundary); err != nil {
+	if p.wire.Boundary, err = tripseal.New(p.boundary); err != nil {
 		return parts, usage("%s", strings.TrimPrefix(err.Error(), "tripseal: "))
 	}
-	if parts.core, err = proxy.New(p.core); err != nil {
-		return parts, failed("%w", err)
+	if parts.engine, err = wire.New(p.wire); err != nil {
+		return parts, failed("%s", strings.TrimPrefix(err.Error(), "wire: "))
 	}
 	if p.upstream == "" {
 		return parts, nil
@@ -119,7 +119,7 @@ func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *
 	if p.carrier.TLS, err = p.secure.upstreamConfig(logger); err != nil {
 		return partMade(partUpstream, err)
 	}
-	p.carrier.Proxy = parts.core
+	p.carrier.Engine = parts.engine
 	if parts.handler, err = httpcarrier.New(p.carrier); err != nil {
 		return usage("%w", err)
 	}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/net/netutil"
 )
 
 // proxyDrain holds the settings that say how the proxy ends.
@@ -55,9 +54,8 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go stayAwake(requests)
-	server := newServer(parts.ready.closeConnections(parts.handler), logger)
+	server := newServer(parts.ready.closeConnections(parts.handler), p.connections, logger)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
-	listener = netutil.LimitListener(listener, p.connections)
 	scheme := "http"
 	if parts.tls != nil {
 		scheme, listener = "https", tls.NewListener(listener, parts.tls)
@@ -69,11 +67,11 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 			listener.Close()
 			return failed("--admin: %w", err)
 		}
-		admin := newServer(adminHandler(&parts.ready, parts.metrics), logger)
+		admin := newServer(adminHandler(&parts.ready, parts.metrics), 256, logger)
 		admin.WriteTimeout, admin.ReadHeaderTimeout = 30*time.Second, 5*time.Second
 		admin.SetKeepAlivesEnabled(false) // with keep-alives, idle clients could hold all connections, and health checks would fail
 		defer admin.Close()
-		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 256)) }()
+		go func() { ended <- admin.Serve(adminListener) }()
 		printAddress(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
 	}
 	go func() { ended <- server.Serve(listener) }()
@@ -123,14 +121,16 @@ func printAddress(out io.Writer, scheme string, at net.Addr, path, note string) 
 	fmt.Fprintf(out, "serving %s://%s%s%s\n", scheme, at, path, note)
 }
 
-func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
-	return &http.Server{
+func newServer(handler http.Handler, connections int, logger *slog.Logger) *http.Server {
+	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
+	limitConnections(server, connections)
+	return server
 }
 
 // shutDown stops listening, and waits for open requests, but no longer than the limit. It
@@ -146,14 +146,45 @@ func (p *proxying) warn(at net.Addr, logger *slog.Logger) {
 	if p.users.identity == "anonymous" {
 		logger.Warn("proxy: --identity anonymous binds tokens to no user: whoever has a token can use it")
 	}
-	for _, network := range p.users.trusted {
-		if network.Bits() == 0 {
-			logger.Warn("proxy: --trust lets every peer say who the user is", "network", network.String())
+	for _, all := range []string{"0.0.0.0/0", "::/0"} {
+		if covers(p.users.trusted, netip.MustParsePrefix(all)) {
+			logger.Warn("proxy: --trust lets every peer say who the user is", "network", all)
 		}
+	}
+	if upstream := p.carrier.Upstream; upstream.Scheme == "http" && !isLoopback(upstream.Hostname()) {
+		logger.Warn("proxy: the server is on another machine, and --upstream is plain HTTP: whoever is in between reads and "+
+			"changes states; let it begin with https://", "host", upstream.Hostname())
 	}
 	if address, err := netip.ParseAddrPort(at.String()); err == nil && !address.Addr().IsLoopback() && p.secure.cert == "" {
 		logger.Warn("proxy: other machines can reach this address, and the proxy speaks plain HTTP: give --tls-cert and --tls-key, or put TLS in front of it", "address", at.String())
 	}
+}
+
+// covers reports whether the networks together have all addresses of one network.
+func covers(networks []netip.Prefix, of netip.Prefix) bool {
+	inside := false
+	for _, network := range networks {
+		if network.Overlaps(of) {
+			if network.Bits() <= of.Bits() {
+				return true
+			}
+			inside = true
+		}
+	}
+	if !inside {
+		return false
+	}
+	bits := of.Bits() + 1
+	upper := of.Addr().AsSlice() // the first address of the upper half
+	upper[(bits-1)/8] |= 0x80 >> ((bits - 1) % 8)
+	middle, _ := netip.AddrFromSlice(upper)
+	return covers(networks, netip.PrefixFrom(of.Addr(), bits)) && covers(networks, netip.PrefixFrom(middle, bits))
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // listen listens at HOST:PORT or unix:PATH.

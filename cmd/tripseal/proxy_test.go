@@ -209,7 +209,7 @@ func TestTheSDKsClientWorksThroughTheProxy(t *testing.T) {
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
 		t.Fatal("no keys")
 	}
-	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--keys", keyFile, "--identity", "anonymous", "--rejected-text", "--unsolicited", "none")
+	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--keys", keyFile, "--identity", "anonymous", "--rejected-text", "start-over", "--unsolicited", "none")
 	var states []string
 	sdk := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -1,4 +1,4 @@
-// Command proxydiff sends mutated messages through the proxy's core. The messages that the proxy
+// Command proxydiff sends mutated messages through the engine of the proxy. The messages that the proxy
 // passes on go to readers: programs in other languages. The command fails if a reader sees a
 // state, a cursor or an answer that the proxy did not accept.
 //
@@ -28,7 +28,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/wire"
 )
 
 func main() {
@@ -84,7 +84,7 @@ var (
 
 // passedMessage is a message that the proxy passed on.
 type passedMessage struct {
-	text     []byte
+	text     string
 	toServer bool
 	method   string // the method of the client's message
 	alone    bool   // true for a message of the server that belongs to no request
@@ -101,7 +101,7 @@ func run(limit time.Duration, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	core, err := proxy.New(proxy.Config{Boundary: boundary, Logger: slog.New(slog.DiscardHandler)})
+	engine, err := wire.New(wire.Config{Boundary: boundary, Proxied: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func run(limit time.Duration, seed uint64) error {
 		var answer struct {
 			Result struct{ RequestState, NextCursor string }
 		}
-		if err := json.Unmarshal(core.Open(ctx, []byte(exchange[0]), alice).Seal(ctx, []byte(m.filled(exchange[1]))), &answer); err != nil {
+		if err := json.Unmarshal([]byte(engine.Open(ctx, exchange[0], alice).Seal(ctx, m.filled(exchange[1]))), &answer); err != nil {
 			return err
 		}
 		m.words[word] = answer.Result.RequestState + answer.Result.NextCursor
@@ -131,18 +131,18 @@ func run(limit time.Duration, seed uint64) error {
 		for len(batch) < 100 {
 			sent++
 			if m.IntN(2) == 0 {
-				e := core.Open(ctx, m.mutated(fromClient), alice)
-				if e.Forward != nil {
+				e := engine.Open(ctx, m.mutated(fromClient), alice)
+				if e.Forward != "" {
 					batch = append(batch, passedMessage{text: e.Forward, toServer: true, method: e.Method})
 				}
 				continue
 			}
 			request := []string{call, page, ping}[m.IntN(3)]
-			message, e := m.mutated(fromServer), core.Open(ctx, []byte(request), alice)
-			if out := e.Seal(ctx, message); out != nil {
+			message, e := m.mutated(fromServer), engine.Open(ctx, request, alice)
+			if out := e.Seal(ctx, message); out != "" {
 				batch = append(batch, passedMessage{text: out, method: e.Method})
 			}
-			if out := core.Pass(ctx, message); out != nil {
+			if out := engine.Pass(ctx, message); out != "" {
 				batch = append(batch, passedMessage{text: out, alone: true})
 			}
 		}
@@ -254,7 +254,7 @@ func (r *reader) stop() {
 func (r *reader) read(batch []passedMessage) (views []*readerView, err error) {
 	var lines bytes.Buffer
 	for _, p := range batch {
-		lines.WriteString(base64.StdEncoding.EncodeToString(p.text) + "\n")
+		lines.WriteString(base64.StdEncoding.EncodeToString([]byte(p.text)) + "\n")
 	}
 	written := make(chan error, 1)
 	go func() {

@@ -25,20 +25,20 @@ func (m *mutator) filled(text string) string {
 func (m *mutator) pick(list ...string) string { return list[m.IntN(len(list))] }
 
 // mutated returns one of the messages with up to three random changes.
-func (m *mutator) mutated(messages []string) []byte {
+func (m *mutator) mutated(messages []string) string {
 	text := m.pick(messages...)
 	for range m.IntN(4) {
 		text = m.change(text)
 	}
 	text = m.filled(text)
 	if m.IntN(100) > 0 {
-		return []byte(text)
+		return text
 	}
 	var out []byte // the message in UTF-16, which Python's JSON parser reads as well
 	for _, unit := range utf16.Encode([]rune(text)) {
 		out = binary.LittleEndian.AppendUint16(out, unit)
 	}
-	return out
+	return string(out)
 }
 
 var names = regexp.MustCompile(`"[A-Za-z_]+" ?:`)

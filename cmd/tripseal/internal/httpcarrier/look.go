@@ -25,7 +25,7 @@ func (h *Handler) Look(ctx context.Context) error {
 	}
 	r.Header = http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-		"Mcp-Protocol-Version": {"2026-07-28"}, methodHeader: {"server/discover"}, "User-Agent": {"tripseal"},
+		"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"server/discover"}, "User-Agent": {"tripseal"},
 	}
 	res, err := h.transport.RoundTrip(r)
 	if err != nil {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,8 +81,9 @@ var asymmetricAlgorithms = []jose.SignatureAlgorithm{
 }
 
 // JWT returns an Identity that takes the user from the bearer token of a request. The token
-// must be a JSON Web Token that the issuer made for this service. The issuer and the token's
-// subject together name the user. JWT cannot read opaque tokens. For those, use [FromHeader],
+// must be a JSON Web Token that the issuer made for this service. The issuer, the token's subject
+// and its client together name the user. So what one client of a user was given, another client of
+// the same user cannot use. JWT cannot read opaque tokens. For those, use [FromHeader],
 // and let another proxy ask the issuer for the name of the user.
 //
 // JWT itself fetches nothing: [Tokens.Ready] or the first request fetches the keys. To check at
@@ -176,46 +178,49 @@ func (t *Tokens) Caller(r *http.Request) (tripseal.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	subject, err := t.verify(r.Context(), token)
+	claims, err := t.verify(r.Context(), token)
 	if err != nil {
 		return nil, err
 	}
-	return tripseal.User("jwt:" + strconv.Itoa(len(t.issuer)) + ":" + t.issuer + subject), nil
+	return tripseal.User("jwt:" + framed(t.issuer) + framed(claims.Subject) + claims.client()), nil
 }
 
-// verify checks a token and returns its subject. Its errors never repeat an error of the
+// framed returns a text with its length in bytes before it, so that the end of the text is clear.
+func framed(text string) string { return strconv.Itoa(len(text)) + ":" + text }
+
+// verify checks a token and returns its claims. Its errors never repeat an error of the
 // library, because the library quotes the token.
-func (t *Tokens) verify(ctx context.Context, token string) (subject string, err error) {
+func (t *Tokens) verify(ctx context.Context, token string) (*claims, error) {
 	signed, err := jose.ParseSignedCompact(token, t.algorithms)
 	if other := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &other) {
-		return "", fmt.Errorf("the token is signed with %s, which is not in the list of algorithms", tripseal.PlainText(string(other.Got)))
+		return nil, fmt.Errorf("the token is signed with %s, which is not in the list of algorithms", tripseal.PlainText(string(other.Got)))
 	}
 	if err != nil || len(signed.Signatures) != 1 {
-		return "", errors.New("the token's header cannot be read")
+		return nil, errors.New("the token's header cannot be read")
 	}
 	header := signed.Signatures[0].Protected
 	if err := checkHeader(header); err != nil {
-		return "", err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	key, err := t.keys.find(ctx, header.KeyID, jose.SignatureAlgorithm(header.Algorithm))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	payload, err := signed.Verify(key)
 	if err != nil {
 		t.keys.renew() // fetch the keys again: the provider may have given this id to another key
-		return "", errors.New("the token's signature is wrong")
+		return nil, errors.New("the token's signature is wrong")
 	}
 	var c claims
 	if !utf8.Valid(payload) || json.Unmarshal(payload, &c) != nil {
-		return "", errors.New("the token's claims cannot be read")
+		return nil, errors.New("the token's claims cannot be read")
 	}
 	if err := t.check(&c); err != nil {
-		return "", err
+		return nil, err
 	}
-	return c.Subject, nil
+	return &c, nil
 }
 
 // checkHeader returns an error if the header says that the token is not an access token, or
@@ -246,6 +251,9 @@ func checkHeader(header jose.Header) error {
 type claims struct {
 	jwt.Claims
 	Confirmation json.RawMessage `json:"cnf"`
+	// RFC 9068 has the id of the client in client_id, and OpenID Connect has it in azp.
+	ClientID *string `json:"client_id"`
+	Party    *string `json:"azp"`
 	// Access tokens do not have the following four claims. ID tokens and logout tokens may
 	// have them.
 	AccessTokenHash json.RawMessage `json:"at_hash"`
@@ -263,6 +271,14 @@ type claims struct {
 func (c *claims) isOther() bool {
 	return c.AccessTokenHash != nil || c.CodeHash != nil || c.StateHash != nil || c.Events != nil ||
 		c.Use == "id" || c.Type == "ID" || c.Type == "Refresh" || c.Type == "Offline" || c.Type == "Logout"
+}
+
+// client returns the id of the client after a plus sign, or a minus sign if the token names no client.
+func (c *claims) client() string {
+	if id := cmp.Or(c.ClientID, c.Party); id != nil {
+		return "+" + *id
+	}
+	return "-"
 }
 
 func (t *Tokens) check(c *claims) error {
@@ -288,6 +304,8 @@ func (t *Tokens) check(c *claims) error {
 		return errors.New("the token has no subject")
 	case !isPlain(c.Subject, maxSubject):
 		return fmt.Errorf("the token's subject has more than %d bytes, or is not plain text", maxSubject)
+	case c.client() != "-" && !isPlain(c.client()[1:], maxSubject):
+		return fmt.Errorf("the token's client is empty, has more than %d bytes, or is not plain text", maxSubject)
 	}
 	return nil
 }

@@ -154,11 +154,17 @@ func text(value any) string {
 	return string(out)
 }
 
-func TestAGoodTokenNamesItsIssuerAndSubject(t *testing.T) {
+func TestAGoodTokenNamesItsIssuerSubjectAndClient(t *testing.T) {
 	r := newRig(t)
-	user, err := r.user(r.Token("alice"))
-	if want := fmt.Sprintf("jwt:%d:%salice", len(r.Issuer), r.Issuer); user != want || err != nil {
-		t.Errorf("%q, %v; want %q", user, err, want)
+	for client, change := range map[string]map[string]any{
+		"-":     nil,
+		"+web":  {"client_id": "web", "azp": "other"},
+		"+desk": {"azp": "desk"},
+	} {
+		user, err := r.user(r.Sign(r.claims(change)))
+		if want := fmt.Sprintf("jwt:%d:%s5:alice", len(r.Issuer), r.Issuer) + client; user != want || err != nil {
+			t.Errorf("%q, %v; want %q", user, err, want)
+		}
 	}
 }
 
@@ -174,29 +180,33 @@ func TestTokensOfEachAlgorithmAreAccepted(t *testing.T) {
 	}
 }
 
-// TestNoPairOfIssuerAndSubjectNamesAnotherUser checks that each pair of issuer and subject is a
-// different user. Some pairs in this test give the same text if you append the subject to the
-// issuer.
-func TestNoPairOfIssuerAndSubjectNamesAnotherUser(t *testing.T) {
+// Some of these triples of issuer, subject and client give the same text if you append one to the other.
+func TestNoTwoTriplesOfIssuerSubjectAndClientAreOneUser(t *testing.T) {
 	p := identitytest.Start()
 	defer p.Close()
 	users := make(map[string]string)
-	for _, pair := range [][2]string{{p.Issuer, "/a"}, {p.Issuer + "/", "a"}, {p.Issuer + "/a", "a"}, {p.Issuer, "/aa"}, {p.Issuer, "a"}} {
-		tokens, err := JWT(t.Context(), JWTConfig{Issuer: pair[0], Audience: []string{identitytest.Audience}, JWKS: p.Issuer + identitytest.JWKSPath})
+	for _, triple := range [][3]string{
+		{p.Issuer, "/a"}, {p.Issuer + "/", "a"}, {p.Issuer + "/a", "a"}, {p.Issuer, "/aa"}, {p.Issuer, "a"},
+		{p.Issuer, "a", "b"}, {p.Issuer, "a+b"}, {p.Issuer, "a+", "b"}, {p.Issuer, "a-"}, {p.Issuer, "a", "-"}, {p.Issuer, "a", "b-"},
+	} {
+		tokens, err := JWT(t.Context(), JWTConfig{Issuer: triple[0], Audience: []string{identitytest.Audience}, JWKS: p.Issuer + identitytest.JWKSPath})
 		if err != nil {
 			t.Fatal(err)
 		}
-		claims := p.Claims(pair[1], time.Now())
-		claims["iss"] = pair[0]
+		claims := p.Claims(triple[1], time.Now())
+		claims["iss"] = triple[0]
+		if triple[2] != "" {
+			claims["client_id"] = triple[2]
+		}
 		caller, err := tokens.Caller(withToken(p.Sign(claims)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		user, _ := caller(t.Context())
 		if other, ok := users[user]; ok {
-			t.Errorf("%q is %v and %s", user, pair, other)
+			t.Errorf("%q is %v and %s", user, triple, other)
 		}
-		users[user] = fmt.Sprint(pair)
+		users[user] = fmt.Sprint(triple)
 	}
 }
 
@@ -229,6 +239,10 @@ func TestTokensWithWrongClaimsAreRefused(t *testing.T) {
 		"no subject":                 {map[string]any{"sub": nil}, "no subject"},
 		"an empty subject":           {map[string]any{"sub": ""}, "no subject"},
 		"a subject of blanks":        {map[string]any{"sub": " \u00a0"}, "subject"},
+		"an empty client":            {map[string]any{"client_id": "", "azp": "web"}, "client"},
+		"a client of 5":              {map[string]any{"azp": 5}, "claims cannot be read"},
+		"a long client":              {map[string]any{"azp": strings.Repeat("a", maxSubject+1)}, "client"},
+		"a client with a newline":    {map[string]any{"client_id": "web\n"}, "client"},
 		"a subject of 5":             {map[string]any{"sub": 5}, "claims cannot be read"},
 		"a long subject":             {map[string]any{"sub": strings.Repeat("a", maxSubject+1)}, "subject"},
 		"a subject with a newline":   {map[string]any{"sub": "alice\n"}, "subject"},
@@ -419,6 +433,7 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 		"other claims":              part[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(with(`"x":1`))) + "." + part[2],
 		"JSON serialization":        `{"payload":"` + part[1] + `","protected":"` + part[0] + `","signature":"` + part[2] + `"}`,
 		"claims with two subjects":  sign(header, with(`"sub":"bob"`)),
+		"claims with two clients":   sign(header, with(`"azp":"web","azp":"desk"`)),
 		"claims with two issuers":   sign(header, with(`"iss":"https://other.example.com"`)),
 		"claims with a \\u subject": sign(header, with(`"s\u0075b":"bob"`)),
 		"half a surrogate pair":     sign(header, strings.Replace(claims, `"alice"`, `"\ud800"`, 1)),
@@ -454,7 +469,7 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 func TestAnUnknownClaimInAnotherCaseChangesNothing(t *testing.T) {
 	r := newRig(t)
 	user, err := r.user(r.Sign(r.claims(map[string]any{"Sub": "bob", "SUB": "bob", "ſub": "bob"})))
-	if err != nil || !strings.HasSuffix(user, "alice") {
+	if err != nil || !strings.HasSuffix(user, ":alice-") {
 		t.Error(user, err)
 	}
 }

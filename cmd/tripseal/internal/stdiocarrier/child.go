@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,9 +18,10 @@ type child struct {
 	grace  time.Duration
 }
 
-func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stderr = log
+func start(config Config, grace time.Duration) (*child, error) {
+	cmd := exec.Command(config.Command[0], config.Command[1:]...)
+	cmd.Stderr = config.Errors
+	cmd.Env = without(os.Environ(), config.Hidden)
 	cmd.WaitDelay = grace // so that Wait ends even if the server leaves behind a process that keeps standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
@@ -48,6 +51,19 @@ func start(command []string, log io.Writer, grace time.Duration) (*child, error)
 	return c, nil
 }
 
+// without returns the environment without the named variables. It never returns nil, which would mean the whole
+// environment.
+func without(environment, names []string) []string {
+	left := make([]string, 0, len(environment))
+	for _, entry := range environment {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(names, func(hidden string) bool { return sameVariable(hidden, name) }) {
+			left = append(left, entry)
+		}
+	}
+	return left
+}
+
 // Read reads the child's standard output. After the child's exit it returns what is left. If a
 // process that the child left behind keeps the output open, Read waits no longer than c.grace.
 func (c *child) Read(p []byte) (int, error) {
@@ -62,9 +78,9 @@ func (c *child) Read(p []byte) (int, error) {
 // hurry limits how long the current read and the next one may take. On Windows it has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
-// This method stops the child, and on Unix also the processes that the child started. It
+// end stops the child, and on Unix also the processes that the child started. It
 // returns false, and does nothing, if the child has already exited.
-func (c *child) end() bool {
+func (c *child) end() (forced bool) {
 	select {
 	case <-c.exited:
 		return false

@@ -3,6 +3,7 @@ package stdiocarrier
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -16,5 +17,8 @@ func inOwnGroup(cmd *exec.Cmd) {
 func terminate(*exec.Cmd) {}
 
 func kill(cmd *exec.Cmd) { cmd.Process.Kill() }
+
+// sameVariable ignores the case of letters, as Windows does.
+func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }
 
 func exitCodeOf(state *os.ProcessState) int { return state.ExitCode() }

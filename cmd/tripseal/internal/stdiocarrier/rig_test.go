@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
 	"github.com/tripseal/tripseal/sealtest"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // roleVariable is the environment variable that turns the test binary into the server that the tests
@@ -43,10 +43,12 @@ func TestMain(m *testing.M) {
 // since the last report, except those notifications.
 func obey(in io.Reader, out, log io.Writer) int {
 	received, last := [][]byte{}, [][]byte{}
+	var pause time.Duration // between the end of the input and what is said then
 	stream := bufio.NewReader(in)
 	for {
 		line, err := stream.ReadString('\n')
 		if err != nil {
+			time.Sleep(pause)
 			for _, line := range last {
 				fmt.Fprintf(out, "%s\n", line)
 			}
@@ -69,6 +71,7 @@ func obey(in io.Reader, out, log io.Writer) int {
 			}
 		case "test/say-at-the-end":
 			last = append(last, m.Params.Lines...)
+			pause = time.Duration(m.Params.Count) * time.Millisecond
 		case "test/say-long":
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":1,"result":{"requestState":"%s%s"}}`+"\n", m.Params.Text, strings.Repeat("x", m.Params.Count))
 		case "test/log":
@@ -150,15 +153,15 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-func newProxy(t testing.TB, config tripseal.Config) *proxy.Proxy {
+// configFor returns a configuration with this test binary as the server.
+func configFor(t testing.TB, in io.Reader, out io.Writer) Config {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	config.Logger = quiet
-	p, err := proxy.New(proxy.Config{Boundary: sealtest.BoundaryWith(t, config), Logger: quiet})
+	engine, err := wire.New(wire.Config{Boundary: sealtest.BoundaryWith(t, tripseal.Config{Logger: quiet}), Proxied: true, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return Config{Engine: engine, Caller: tripseal.User("alice"), Command: []string{os.Args[0], "with an argument"}, In: in, Out: out, Logger: quiet}
 }
 
 // beServer lets the test start this test binary, os.Args[0], as the server.
@@ -169,21 +172,25 @@ func beServer(t *testing.T) {
 
 // patient has times that are long enough for a busy machine. A test that waits until a time has
 // passed uses a shorter time.
-var patient = patience{answers: 30 * time.Second, grace: 10 * time.Second}
+var patient = patience{end: 30 * time.Second, grace: 10 * time.Second}
 
-func connect(t *testing.T) *rig { return connectWith(t, tripseal.Config{}, patient) }
+func connect(t *testing.T) *rig { return connectWith(t, patient) }
 
-func connectWith(t *testing.T, config tripseal.Config, wait patience) *rig {
+func connectWith(t *testing.T, wait patience, change ...func(*Config)) *rig {
 	t.Helper()
 	beServer(t)
 	in, toCarrier := io.Pipe()
 	fromCarrier, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &rig{t: t, secret: "secret-" + rand.Text(), in: toCarrier, lines: make(chan string, 1<<12), log: &safeBuffer{}, cancel: cancel, done: make(chan struct{})}
-	p := newProxy(t, config)
+	config := configFor(t, in, out)
+	config.Errors, config.Logger = r.log, slog.New(slog.NewTextHandler(r.log, nil))
+	for _, f := range change {
+		f(&config)
+	}
 	go func() {
 		defer close(r.done)
-		r.code, r.err = run(ctx, p, tripseal.User("alice"), []string{os.Args[0], "with an argument"}, in, out, r.log, wait)
+		r.code, r.err = run(ctx, config, wait)
 		out.Close()
 	}()
 	go func() {
@@ -212,6 +219,10 @@ func connectWith(t *testing.T, config tripseal.Config, wait patience) *rig {
 	})
 	return r
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // send sends a line to the carrier.
 func (r *rig) send(line string) {
@@ -260,18 +271,6 @@ func (r *rig) expect(want string) {
 	r.t.Helper()
 	if got := r.next(); got != want {
 		r.t.Fatalf("the client got\n%q\nand not\n%q", got, want)
-	}
-}
-
-func (r *rig) expectError(id string, code int) {
-	r.t.Helper()
-	line := r.next()
-	var m struct {
-		ID    json.RawMessage
-		Error struct{ Code int }
-	}
-	if err := json.Unmarshal([]byte(line), &m); err != nil || string(m.ID) != id || m.Error.Code != code {
-		r.t.Fatalf("the client got %q, and not the error %d for %s", line, code, id)
 	}
 }
 
@@ -326,5 +325,3 @@ func (r *rig) tokenOf(line, id string) string {
 	}
 	return m.Result.RequestState + m.Result.NextCursor
 }
-
-const agreed = `,"inputResponses":{"sure":{"action":"accept","content":{}}}`

@@ -1,6 +1,5 @@
-// Package stdiocarrier carries messages between a client on standard input and output and a
-// server that is a child process. This package only moves lines. The package proxy decides
-// what is in them.
+// Package stdiocarrier is what only a proxy has around the door of package wire for standard input and output: a server
+// that is a child process. The door decides what happens to each line.
 package stdiocarrier
 
 import (
@@ -8,71 +7,106 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"sync"
+	"log/slog"
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/proxy"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // patience says how long Run waits at most.
 type patience struct {
-	answers time.Duration // how long the server may take to end by itself after its input or output has ended
-	grace   time.Duration // how long the server may take to end after a signal, and how long its last output may take after the server has ended
+	end   time.Duration // how long the server may take to end by itself, after its input has ended and no call waits
+	grace time.Duration // how long the server may take to end after a signal, and how long its last output may take after the server has ended
 }
 
-// Run starts a server with the given command, and seals what the server sends to the client. It
-// reads the client's messages from input, and writes the messages for the client to output. The
-// parameter log receives messages for the operator, and what the server writes to its standard
-// error. The parameter caller says who the client is.
-//
-// When the server has ended, Run returns its exit code. On Unix, if a signal ended the server,
-// the code is 128 plus the number of the signal.
-//
-// When the client's input ends, Run ends the server's input too. If the server does not exit
-// within five seconds, Run ends the server. When ctx is done, Run ends the server at once and
-// returns the cause of ctx. When Run returns, a read of the client's input may still be under way.
-func Run(ctx context.Context, p *proxy.Proxy, caller tripseal.Principal, command []string, input io.Reader, output io.Writer, log io.Writer) (exitCode int, err error) {
-	return run(ctx, p, caller, command, input, output, log, patience{answers: 5 * time.Second, grace: 2 * time.Second})
+// Config says how [Run] runs a server.
+type Config struct {
+	// Engine decides what happens to each line. Required.
+	Engine *wire.Engine
+	// Caller says who the client is. Nil means nobody.
+	Caller tripseal.Principal
+	// Command is the server's command, with its arguments. Required.
+	Command []string
+	// Hidden lists the environment variables that the server does not get, because they hold secrets of the proxy.
+	Hidden []string
+	// In has the client's messages, and Out gets the messages for the client. Required.
+	In  io.Reader
+	Out io.Writer
+	// Errors gets what the server writes to its standard error. Nil drops it. If it is a file, the server writes to it
+	// directly. Otherwise, it must be safe for concurrent use.
+	Errors io.Writer
+	// Logger gets a record if the client's input ends early. Required.
+	Logger *slog.Logger
 }
 
-func run(ctx context.Context, p *proxy.Proxy, caller tripseal.Principal, command []string, in io.Reader, out io.Writer, log io.Writer, wait patience) (exitCode int, err error) {
-	if len(command) == 0 {
+// Run starts a server, and seals what the server sends to the client.
+//
+// When the server has ended, Run returns its exit code. On Unix, if a signal ended the server, the code is 128 plus the
+// number of the signal.
+//
+// When the client's input ends, Run ends the server's input too. When then no call waits for its answer, and the server
+// does not exit within five seconds, Run ends the server. When ctx is done, Run ends the server at once and returns the
+// cause of ctx. When Run returns, a read of the client's input may still be under way.
+func Run(ctx context.Context, config Config) (exitCode int, err error) {
+	return run(ctx, config, patience{end: 5 * time.Second, grace: 2 * time.Second})
+}
+
+func run(ctx context.Context, config Config, wait patience) (exitCode int, err error) {
+	if len(config.Command) == 0 {
 		return 0, errors.New("there is no command to start")
 	}
-	if log = shareLog(log); ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	server, err := start(command, log, wait.grace)
+	server, err := start(config, wait.grace)
 	if err != nil {
 		return 0, fmt.Errorf("the server does not start: %w", err)
 	}
 	defer server.stdout.Close()
-	s := &session{proxy: p, caller: caller, client: newLineWriter(out), server: newLineWriter(server.stdin), log: log}
+	pipe := config.Engine.Pipe(server.stdin, config.Out, config.Caller)
 
+	// Each of these channels gets the error of a write to the client, or nil if none failed.
 	input, output := make(chan error, 1), make(chan error, 1)
-	go func() { input <- s.fromClient(ctx, in) }()
 	go func() {
-		err := s.fromServer(ctx, server)
-		s.client.close() // so that nothing is written to the client after Run has returned
+		client := &reader{stream: config.In}
+		_, err := io.Copy(pipe.Client, client)
+		if client.err != nil {
+			config.Logger.Warn("proxy: the client's input ended early", "cause", client.err.Error())
+			err = nil
+		}
+		pipe.Client.Close()
+		input <- err
+	}()
+	go func() {
+		_, err := io.Copy(pipe.Server, &reader{stream: server})
+		pipe.Server.Close()
+		pipe.Shut() // so that nothing is written to the client after Run has returned
 		output <- err
 	}()
 
-	var writeErr error // the error of a write to the client; nil if none failed
-	ended := false
+	var writeErr error
+	ended, idle := false, closed
 	select {
 	case <-server.exited:
 	case writeErr = <-input:
+		if writeErr == nil {
+			idle = pipe.Idle()
+		}
 	case writeErr = <-output:
 		ended = true
 	case <-ctx.Done():
 	}
 	server.stdin.Close()
 	select {
+	case <-idle:
 	case <-server.exited:
 	case <-ctx.Done():
-	case <-time.After(wait.answers):
+	}
+	select {
+	case <-server.exited:
+	case <-ctx.Done():
+	case <-time.After(wait.end):
 	}
 	forced := server.end()
 
@@ -103,26 +137,23 @@ func run(ctx context.Context, p *proxy.Proxy, caller tripseal.Principal, command
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
 
-// shareLog returns a writer to the log. The server's standard error and the carrier can use the
-// writer at the same time.
-func shareLog(log io.Writer) io.Writer {
-	switch log := log.(type) {
-	case nil:
-		return io.Discard
-	case *os.File: // safe for concurrent use; package exec passes the file itself to the server, which writes to it directly
-		return log
+// closed is a channel that is closed.
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// reader keeps apart why a stream ended from why what was read could not be written.
+type reader struct {
+	stream io.Reader
+	err    error // the error that ended the stream; nil if it ended as it should
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.stream.Read(p)
+	if err != nil && err != io.EOF {
+		r.err, err = err, io.EOF
 	}
-	return &oneByOne{stream: log}
-}
-
-// oneByOne makes a writer safe for concurrent use.
-type oneByOne struct {
-	mu     sync.Mutex
-	stream io.Writer
-}
-
-func (w *oneByOne) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stream.Write(p)
+	return n, err
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tripseal/tripseal"
 )
 
 // expectFailures reads one error for each of these ids, in any order.
@@ -22,7 +20,7 @@ func (r *rig) expectFailures(ids ...string) {
 	r.t.Helper()
 	var want, got []string
 	for _, id := range ids {
-		want = append(want, string(failure(id, internalError)))
+		want = append(want, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,"message":"Internal error"}}`)
 		got = append(got, r.next())
 	}
 	slices.Sort(want)
@@ -87,15 +85,13 @@ func TestTheLastLineNeedsNoLineEnd(t *testing.T) {
 }
 
 // brief has short times, for tests in which a server does not end by itself.
-var brief = patience{answers: 50 * time.Millisecond, grace: 50 * time.Millisecond}
+var brief = patience{end: 50 * time.Millisecond, grace: 50 * time.Millisecond}
 
 func TestAServerThatDoesNotEndIsEnded(t *testing.T) {
-	r := connectWith(t, tripseal.Config{}, patience{answers: brief.answers, grace: time.Second})
-	r.send(call("1", "deploy", ""))
+	r := connectWith(t, patience{end: brief.end, grace: time.Second})
 	r.order("hang", nil)
 	r.expect(`{"jsonrpc":"2.0","method":"hangs"}`)
 	r.in.Close()
-	r.expectFailures("1")
 	if code, err := r.wait(); code == 0 || err != nil {
 		t.Errorf("%d, %v", code, err)
 	}
@@ -103,7 +99,7 @@ func TestAServerThatDoesNotEndIsEnded(t *testing.T) {
 
 func TestTheServerIsEndedWhenTheContextIsDone(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
-		r := connectWith(t, tripseal.Config{}, patience{answers: time.Minute, grace: time.Second})
+		r := connectWith(t, patience{end: time.Minute, grace: time.Second})
 		r.send(call("1", "deploy", ""))
 		if hangs {
 			r.order("hang", nil)
@@ -120,7 +116,7 @@ func TestTheServerIsEndedWhenTheContextIsDone(t *testing.T) {
 }
 
 func TestAServerThatTakesNoInputAnyMoreFailsRequests(t *testing.T) {
-	r := connectWith(t, tripseal.Config{}, patience{answers: brief.answers, grace: time.Second})
+	r := connectWith(t, patience{end: brief.end, grace: time.Second})
 	r.order("end-input", nil)
 	r.expect(`{"jsonrpc":"2.0","method":"ended-input"}`)
 	for range 3 {
@@ -164,7 +160,7 @@ func TestAProcessThatTheServerStartedIsEndedWithIt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("only the server itself is ended on Windows")
 	}
-	r := connectWith(t, tripseal.Config{}, patience{answers: time.Minute, grace: time.Second})
+	r := connectWith(t, patience{end: time.Minute, grace: time.Second})
 	connection := r.leaveBehind()
 	defer connection.Close()
 	r.cancel()
@@ -178,7 +174,7 @@ func TestAProcessThatTheServerLeftBehindDoesNotHoldTheCarrier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a read of a pipe has no deadline on Windows")
 	}
-	r := connectWith(t, tripseal.Config{}, patience{answers: time.Minute, grace: 200 * time.Millisecond})
+	r := connectWith(t, patience{end: time.Minute, grace: 200 * time.Millisecond})
 	connection := r.leaveBehind()
 	defer connection.Close() // ends the process that the server left behind
 	r.send(call("1", "deploy", ""))
@@ -189,15 +185,36 @@ func TestAProcessThatTheServerLeftBehindDoesNotHoldTheCarrier(t *testing.T) {
 	}
 }
 
-func TestTheServerGetsTheEnvironmentAndItsErrorsAreLogged(t *testing.T) {
-	t.Setenv("STDIOCARRIER_TEST_TEXT", "the environment")
-	r := connect(t)
+// A server may answer more slowly than the carrier waits for its end.
+func TestACallThatRunsWhenTheInputEndsIsAnswered(t *testing.T) {
+	r := connectWith(t, patience{end: 50 * time.Millisecond, grace: 50 * time.Millisecond})
+	r.send(call("1", "deploy", ""))
+	r.order("say-at-the-end", map[string]any{"lines": asBytes([]string{ask("1", r.secret)}), "count": 500})
+	r.in.Close()
+	r.tokenOf(r.next(), "1")
+	r.wait()
+}
+
+func TestTheServerGetsTheEnvironmentWithoutWhatIsHiddenAndItsErrorsAreLogged(t *testing.T) {
+	for _, name := range []string{"STDIOCARRIER_TEST_TEXT", "STDIOCARRIER_TEST_KEYS"} {
+		t.Setenv(name, "the environment")
+	}
+	r := connectWith(t, patient, func(c *Config) { c.Hidden = []string{"", "STDIOCARRIER_TEST_KEYS"} })
 	r.order("log", map[string]any{"text": "STDIOCARRIER_TEST_TEXT"})
+	r.order("log", map[string]any{"text": "STDIOCARRIER_TEST_KEYS"})
 	r.received()
 	r.in.Close()
 	r.wait()
-	if !strings.Contains(r.log.String(), "STDIOCARRIER_TEST_TEXT the environment\n") {
+	if r.log.String() != "STDIOCARRIER_TEST_TEXT the environment\nSTDIOCARRIER_TEST_KEYS \n" {
 		t.Errorf("the log has %q", r.log)
+	}
+}
+
+func TestAnInputThatBreaksIsLogged(t *testing.T) {
+	r := connect(t)
+	r.in.CloseWithError(errors.New("broken"))
+	if code, err := r.wait(); code != 0 || err != nil || !strings.Contains(r.log.String(), "cause=broken") {
+		t.Errorf("%d, %v, %s", code, err, r.log)
 	}
 }
 
@@ -207,7 +224,7 @@ func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
 	defer toCarrier.Close()
 	go io.WriteString(toCarrier, `{"jsonrpc":"2.0","id":1,"method":"test/report"}`+"\n")
 	gone := writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })
-	code, err := run(t.Context(), newProxy(t, tripseal.Config{}), nil, []string{os.Args[0]}, in, gone, nil, patient)
+	code, err := run(t.Context(), configFor(t, in, gone), patient)
 	if code != 0 || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%d, %v", code, err)
 	}
@@ -233,7 +250,7 @@ func TestAClientThatDoesNotReadCannotKeepTheCarrierRunning(t *testing.T) {
 				<-release
 				return 0, io.ErrClosedPipe
 			})
-			if _, err := run(ctx, newProxy(t, tripseal.Config{}), nil, []string{os.Args[0]}, in, stuck, nil, brief); !errors.Is(err, context.Canceled) {
+			if _, err := run(ctx, configFor(t, in, stuck), brief); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		})
@@ -241,10 +258,11 @@ func TestAClientThatDoesNotReadCannotKeepTheCarrierRunning(t *testing.T) {
 }
 
 func TestACommandThatCannotBeStartedIsAnError(t *testing.T) {
-	p := newProxy(t, tripseal.Config{})
 	for _, command := range [][]string{nil, {"no-such-command-anywhere"}, {t.TempDir()}} {
 		var out bytes.Buffer
-		if code, err := Run(t.Context(), p, nil, command, strings.NewReader(""), &out, nil); err == nil || code != 0 || out.Len() > 0 {
+		config := configFor(t, strings.NewReader(""), &out)
+		config.Command = command
+		if code, err := Run(t.Context(), config); err == nil || code != 0 || out.Len() > 0 {
 			t.Errorf("%q: %d, %v", command, code, err)
 		}
 	}
@@ -254,7 +272,9 @@ func TestRunAnswersAScript(t *testing.T) {
 	beServer(t)
 	var out bytes.Buffer
 	script := `{"jsonrpc":"2.0","method":"x"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"test/report"}` + "\n"
-	code, err := Run(t.Context(), newProxy(t, tripseal.Config{}), nil, []string{os.Args[0]}, strings.NewReader(script), &out, os.Stderr)
+	config := configFor(t, strings.NewReader(script), &out)
+	config.Errors = os.Stderr
+	code, err := Run(t.Context(), config)
 	if code != 0 || err != nil || !strings.HasPrefix(out.String(), `{"jsonrpc":"2.0","id":1,"result":{"lines":["`) {
 		t.Errorf("%d, %v, %q", code, err, out.String())
 	}

@@ -1,5 +1,0 @@
-//go:build race
-
-package httpcarrier
-
-const raceEnabled = true

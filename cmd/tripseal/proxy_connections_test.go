@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+)
+
+// startLimited starts a server that allows three connections, and returns its address.
+func startLimited(t *testing.T, handler http.HandlerFunc, secure *tls.Config) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
+	}
+	server := newServer(handler, 3, slog.New(slog.DiscardHandler))
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return address
+}
+
+// held is a connection of a client.
+type held struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+func hold(t *testing.T, address string, secure *tls.Config) held {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	if secure != nil {
+		conn = tls.Client(conn, secure)
+	}
+	return held{t, conn, bufio.NewReader(conn)}
+}
+
+func (h held) ask() {
+	h.t.Helper()
+	if _, err := io.WriteString(h, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// answered reports whether the answer to a request comes.
+func (h held) answered() bool {
+	res, err := http.ReadResponse(h.in, nil)
+	if err != nil {
+		return false
+	}
+	io.Copy(io.Discard, res.Body)
+	return res.StatusCode == http.StatusOK
+}
+
+func TestAConnectionThatOnlyWaitsGivesWayToANewOne(t *testing.T) {
+	t.Parallel() // it waits until new connections count as idle
+	authority := certstest.NewAuthority(t)
+	certPEM, keyPEM := authority.Issue(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
+	for _, secure := range []*tls.Config{nil, {InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}} {
+		address := startLimited(t, ok, secure)
+		for range 3 {
+			hold(t, address, nil) // says nothing
+		}
+		var asked []held
+		for range 3 {
+			h := hold(t, address, secure)
+			if h.ask(); !h.answered() {
+				t.Fatal("a connection gets no answer because others say nothing")
+			}
+			asked = append(asked, h)
+		}
+		slow := hold(t, address, secure) // takes the place of asked[0], which is idle for longest
+		io.WriteString(slow, "GET / HTTP/1.1\r\nHost: ")
+		if asked[0].answered() {
+			t.Error("a connection that nobody wrote to got an answer")
+		}
+		for _, h := range asked[1:] {
+			if h.ask(); !h.answered() {
+				t.Error("a connection was closed that was not idle for longest")
+			}
+		}
+		if io.WriteString(slow, "a\r\n\r\n"); !slow.answered() {
+			t.Error("the new connection gets no answer")
+		}
+	}
+}
+
+func TestConnectionsThatWorkAreNotClosedForOthers(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan bool, 4), make(chan bool)
+	address := startLimited(t, func(http.ResponseWriter, *http.Request) {
+		arrived <- true
+		<-release
+	}, nil)
+	var all []held
+	for range 4 {
+		h := hold(t, address, nil)
+		h.ask()
+		all = append(all, h)
+	}
+	for range 3 {
+		<-arrived
+	}
+	select {
+	case <-arrived:
+		t.Error("there are more connections than allowed")
+	case <-time.After(2 * newness):
+	}
+	close(release)
+	for _, h := range all {
+		if !h.answered() {
+			t.Error("a connection was closed while it worked, or waited for one")
+		}
+	}
+}
+
+func TestNetworksThatTogetherHaveAllAddressesAreFound(t *testing.T) {
+	for list, want := range map[string]bool{
+		"0.0.0.0/0":             true,
+		"0.0.0.0/1 128.0.0.0/1": true,
+		"128.0.0.0/1 10.0.0.0/8 0.0.0.0/2 64.0.0.0/2": true,
+		"0.0.0.0/1":                                  false,
+		"0.0.0.0/1 128.0.0.0/2 192.0.0.0/3":          false,
+		"10.0.0.0/8 127.0.0.1/32 255.255.255.255/32": false,
+		"0.0.0.0/1 128.0.0.0/1 ::/1":                 true,
+		"::/0":                                       false,
+		"":                                           false,
+	} {
+		var networks []netip.Prefix
+		for text := range strings.FieldsSeq(list) {
+			networks = append(networks, netip.MustParsePrefix(text))
+		}
+		if got := covers(networks, netip.MustParsePrefix("0.0.0.0/0")); got != want {
+			t.Errorf("%s: %v", list, got)
+		}
+	}
+	halves := []netip.Prefix{netip.MustParsePrefix("::/1"), netip.MustParsePrefix("8000::/1")}
+	if all := netip.MustParsePrefix("::/0"); !covers(halves, all) || covers(halves[:1], all) {
+		t.Error("networks of IPv6")
+	}
+}
+
+func TestSettingsThatLeaveSomethingUnprotectedAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	const trust, upstream = "--trust lets every peer say who the user is", "--upstream is plain HTTP"
+	for _, c := range []struct {
+		upstream string
+		trusted  []string
+		want     []string
+		not      []string
+	}{
+		{"http://192.0.2.1/mcp", []string{"0.0.0.0/1", "128.0.0.0/1"}, []string{trust, upstream}, nil},
+		{"http://server/mcp", []string{"::/0"}, []string{trust, upstream}, nil},
+		{"http://127.0.0.1:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"http://localhost:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"https://192.0.2.1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+	} {
+		args := []string{"--upstream", c.upstream, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User"}
+		for _, network := range c.trusted {
+			args = append(args, "--trust", network)
+		}
+		p := startProxy(t, args...)
+		p.stop()
+		for _, text := range c.want {
+			if !strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: no warning %q", c, text)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: the warning %q", c, text)
+			}
+		}
+	}
+}
