@@ -23,7 +23,7 @@ func ListCursors(boundary *tripseal.Boundary) cursor.Issuer {
 // the author's issuer if there is one. Otherwise it returns an issuer that seals with the
 // boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
 // [tripseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
-// issuer to [ServePage].
+// issuer to [cursor.ServePage].
 func ToolCursors(boundary *tripseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
 		return nativeCursors(boundary, 0)

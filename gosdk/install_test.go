@@ -1,6 +1,7 @@
 package gosdk_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,7 +57,11 @@ func TestASecondInstallationFailsAtOnce(t *testing.T) {
 }
 
 func panicOf(f func()) (text string) {
-	defer func() { text, _ = recover().(string) }()
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprint(v)
+		}
+	}()
 	f()
 	return ""
 }

@@ -6,105 +6,54 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/adapter"
-	"github.com/tripseal/tripseal/exactjson"
-	"github.com/tripseal/tripseal/gosdk/internal/exactargs"
+	"github.com/tripseal/tripseal/cursor"
 )
 
 // PageHandler returns the items of one page, and the position where this page ends, or
 // nil if it is the last page. To get the next page, the handler is called with that
 // position. For the first page, it is called with nil in place of a position. Pass a
 // PageHandler to [AddPagedTool].
-type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
+type PageHandler[In, At, Item any] func(
+	ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
 // PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
 // limits the arguments. Pass it to AddPagedTool; nil means the defaults.
-type PageOptions = adapter.PageOptions
+type PageOptions = cursor.PageOptions
 
-// AddPagedTool registers a tool that returns its items page by page. It adds an optional
-// cursor to the tool's arguments. The tool's result has the items and, unless the page
-// is the last, the cursor of the next page. Use AddPagedTool if a tool can have more
-// items than fit into one result.
+// AddPagedTool registers a tool that returns its items page by page. It is a typed tool of the SDK,
+// as mcp.AddTool registers it, with one more argument: the cursor. The tool's result has the items
+// and, unless the page is the last, the cursor of the next page. Use AddPagedTool if a tool can
+// have more items than fit into one result.
 //
 // A cursor works only for the user and the arguments of the page that it came with (except the
 // arguments in PageOptions.Unbound), only for this tool of this service, and only for an hour. With
-// any other cursor, a call fails with the error -32602 before the handler runs. The tool's own
-// arguments are checked before the cursor, so a call may fail because of them instead. An empty
-// cursor means the first page. A position is written as JSON, in at most 256 bytes: put a key into
+// any other cursor, a call fails with the error -32602 before the handler runs. Arguments are the
+// same if they have the same value: their order and their spelling may differ, but a default that
+// is written out is another argument than one that is left out. A cursor that is missing, null or
+// empty means the first page. A position is written as JSON, in at most 256 bytes: put a key into
 // it, not a row. An issuer in Options.Cursors may have another lifetime and another limit.
 //
-// The arguments are read once. The value that the schema accepts, with the schema's
-// defaults in it, is the value that the handler gets and that the cursor is bound to. So
-// 1 and 1.0 are the same argument. It also makes no difference whether the client writes
-// a default value or leaves it out.
+// The cursor is taken out of the arguments when the call has passed the middleware of [Protect]. So
+// the schema, the handler and inner middleware never see it, and the cursor is bound to what inner
+// middleware makes of the other arguments. A call is refused with the error -32602 if its arguments
+// are longer than PageOptions.MaxArguments or are not one JSON object, or if the cursor is there
+// twice or is not a string. If the other arguments are wrong, or if the handler returns an error,
+// the SDK answers as for any typed tool.
 //
-//   - Names are case-sensitive. A name that differs from a field's name only in case is
-//     refused, at any depth. A map key is refused if its Go type would write it in
-//     another way. Base64 is refused if Go would write it in another way.
-//   - A whole number has at most 64 bits, however it is written, and arrives exactly or
-//     is refused; -0 arrives as 0. In a field of type any, a whole number is an int64,
-//     or a uint64 if it is too large for an int64.
-//   - Any other number is rounded to a float64, which the schema checks. For a float32 field, the
-//     float64 is then rounded to the nearest float32, which the schema does not check. The number
-//     is refused if rounding made it whole.
-//   - A Go array accepts exactly as many items as its length.
-//   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
-//     also be whole: the schema library calculates with doubles. If the schema has a
-//     multipleOf, every integer in the arguments must be less than 2^53 in magnitude.
-//   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON of the
-//     value. This JSON never has two names that differ only in case, nor a name that
-//     differs only in case from any name in the schema. Names that match only a
-//     patternProperties of the schema are an exception: the type must check those names
-//     itself.
-//
-// Without an InputSchema, AddPagedTool makes the schema from the type In, as mcp.AddTool does. If
-// In is a pointer, it makes the schema from the type that In points to. If a type has its own
-// UnmarshalJSON, the schema describes the fields or the kind of the type, not what UnmarshalJSON
-// reads. Set InputSchema if UnmarshalJSON reads something else. For json.RawMessage, the schema
-// allows any value.
-//
-// The schema in tools/list must allow the cursor, because some clients check arguments
-// themselves. So take care with rules at the root of the schema, such as maxProperties
-// or propertyNames.
-//
-// The output schema describes the items only if jsonschema can describe the type Item
-// and every type inside it. It cannot describe a type that contains itself, a type with
-// its own methods for JSON (except time.Time and slog.Level), and some other types, such
-// as map[int]string.
-//
-// AddPagedTool panics, as mcp.AddTool does, when the tool cannot be registered, for
-// example for one of these reasons:
-//
-//   - The name of the cursor clashes with the name of an argument.
-//   - PageOptions.Unbound has a name that is not an argument, or has the same name twice.
-//   - A default does not fit its schema or its Go field.
-//   - The json tag of a field has the option ",string".
-//   - The schema is made from the type In, and has an argument that no Go field gets.
-//   - The schema is made from the type In, and In contains a struct that embeds a type
-//     with its own UnmarshalJSON, or a number type with its own UnmarshalJSON. For such
-//     types, set InputSchema.
-//   - A $ref points out of the schema.
-//   - A $ref leads back to itself, and the check of a value would never end. A $ref may lead back
-//     to itself inside a keyword for a part of the value, such as properties or items.
-//
-// AddPagedTool also panics when the schema has a default that would not be applied. The default of
-// an argument is applied. If an argument is an object, the defaults of its properties are applied
-// too, and so on. Defaults in a schema under $ref, items, allOf or another keyword are not applied.
-// The default of a required argument has no effect: a call without the argument is refused.
-//
-// AddPagedTool also panics when the schema has a rule that would not be applied: a rule
-// of another draft than the one that $schema names, a rule beside a $ref in draft-07, a
-// rule that needs another rule which is missing ("then" without "if"), or an unknown
-// keyword, which may be a misspelt rule. Begin the names of your own keywords with x-. A
-// format, and a keyword that begins with "content", only describes a value, as the
-// drafts say: check such values in the handler.
-func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
+// AddPagedTool panics where mcp.AddTool does, if an argument has the cursor's name in any case, and
+// if PageOptions.Unbound has a name that is no argument. Without an OutputSchema it describes the
+// items as [jsonschema.For] does: set one if a type in Item writes JSON of its own. Do not register
+// another tool under the name later: its argument with the cursor's name would be taken out too.
+func AddPagedTool[In, At, Item any](
+	p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
+) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")
 	}
@@ -113,97 +62,152 @@ func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	}
 }
 
-func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) error {
+func addPagedTool[In, At, Item any](
+	p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
+) error {
 	if p == nil || p.server == nil {
 		return errors.New("it needs the value that Protect returned")
 	}
 	if p.protection.options.Cursors == nil {
-		return adapter.ErrNoKeys
+		return errors.New("the boundary has no keys of its own; " +
+			"set Options.Cursors, or add tripseal.NativeFormat to Config.AlsoOpen")
 	}
-	names, err := options.WithDefaults(p.protection.policy.MaxArguments)
+	paged, err := options.WithDefaults(p.protection.policy.MaxArguments)
 	if err != nil {
 		return err
 	}
-	arguments, listed, err := exactargs.New[In](tool.InputSchema, names.Cursor, names.Unbound...)
+	input, err := inputSchema[In](tool.InputSchema)
 	if err != nil {
-		return err
+		return fmt.Errorf("the input schema: %w", err)
 	}
-	output, err := pagedOutput[Item](tool, names)
-	if err != nil {
+	if input, err = paged.InputSchema(input); err != nil {
 		return err
 	}
 	t := *tool
-	t.InputSchema, t.OutputSchema = listed, output
-	paged := pagedTool[In, At, Item]{p.protection, t.Name, names, arguments, handler}
-	p.server.AddTool(&t, paged.serve)
+	t.InputSchema = json.RawMessage(input)
+	if t.OutputSchema == nil {
+		output, err := outputSchema[Item](&paged)
+		if err != nil {
+			return err
+		}
+		t.OutputSchema = json.RawMessage(output)
+	}
+	serve := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		text, err := servePage(ctx, p, t.Name, &paged, req, func(after *At) ([]Item, *At, error) {
+			return handler(ctx, req, in, after)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		// The SDK would decode a typed output, and round its integers.
+		content := []mcp.Content{&mcp.TextContent{Text: string(text)}}
+		return &mcp.CallToolResult{StructuredContent: text, Content: content}, nil, nil
+	}
+	p.paged.add(t.Name, &paged) // first, so that no call arrives without its cursor taken out
+	mcp.AddTool(p.server, &t, serve)
 	return nil
 }
 
-// pagedTool is a tool that AddPagedTool registered.
-type pagedTool[In, At, Item any] struct {
-	p         *Protection
-	name      string
-	names     PageOptions
-	arguments *exactargs.Reader[In]
-	handler   PageHandler[In, At, Item]
-}
-
-// refuse logs why the arguments were refused. It returns an error that tells the client
-// that they were refused, but not why.
-func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
-	t.p.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
-}
-
-// serve handles a call, and sends errors as the SDK's typed tools do.
-func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	result, err := t.call(ctx, req)
-	if err == nil {
-		return result, nil
+// servePage returns the result of one page. Its error is one that the SDK's typed tools send as it
+// should be sent.
+func servePage[At, Item any](
+	ctx context.Context, p *Protected, name string, options *PageOptions, req *mcp.CallToolRequest,
+	handler func(after *At) ([]Item, *At, error),
+) (json.RawMessage, error) {
+	arrived, ok := ctx.Value(pageKey{}).(*arrivedPage)
+	if !ok || arrived.at != p {
+		return nil, p.protection.refuse(ctx, methodTool, "a paged tool got a call that has not come through "+
+			"its server's own middleware, or inner middleware replaced its context")
 	}
-	if wire, ok := err.(*jsonrpc.Error); ok {
-		return nil, wire
-	}
-	failed := new(mcp.CallToolResult)
-	failed.SetError(err)
-	return failed, nil
-}
-
-func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	in, boundText, token, err := t.arguments.Read(req.Params.Arguments, t.names.MaxArguments)
-	if errors.Is(err, exactjson.ErrMalformed) {
-		return nil, t.refuse(ctx, err.Error())
-	} else if err != nil {
-		return nil, err
-	}
-	if len(boundText) > t.p.policy.MaxArguments { // this text may be longer than the arguments, because of defaults and escapes
-		return nil, t.refuse(ctx, "the arguments with their defaults are longer than tripseal.Config.MaxArguments")
-	}
-	text, err := adapter.ServePage(ctx, t.p.options.Cursors, tripseal.Request{
-		Method: methodTool, Target: t.name, Arguments: boundText,
-		Principal: t.p.callerIn(ctx, req),
-	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
-	if refused, ok := err.(*adapter.CursorError); ok {
-		wire := refused.Wire()
+	text, err := cursor.ServePage(ctx, p.protection.options.Cursors, tripseal.Request{
+		Method: methodTool, Target: name, Arguments: req.Params.Arguments, Principal: p.protection.callerIn(ctx, req),
+	}, arrived.cursor, options, handler)
+	if wire, refused := err.(tripseal.WireError); refused {
 		return nil, &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
-	} else if err != nil {
-		return nil, err
 	}
-	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
+	return text, err
 }
 
-// pagedOutput returns the output schema of a paged tool.
-func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
-	if tool.OutputSchema != nil {
-		return nil, errors.New("the output schema is made from the items; leave it out")
+// inputSchema returns the JSON of the schema that mcp.AddTool gives to a tool.
+func inputSchema[In any](given any) ([]byte, error) {
+	if given != nil {
+		return json.Marshal(given)
 	}
-	return &jsonschema.Schema{
-		Type: "object",
-		Properties: map[string]*jsonschema.Schema{
-			names.Items:      {Type: "array", Items: exactargs.ItemSchema(reflect.TypeFor[Item]())},
-			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
-		},
-		PropertyOrder: []string{names.Items, names.NextCursor},
-		Required:      []string{names.Items},
-	}, nil
+	in := reflect.TypeFor[In]()
+	if in == reflect.TypeFor[any]() {
+		return []byte(`{"type":"object"}`), nil
+	}
+	if in.Kind() == reflect.Pointer {
+		in = in.Elem()
+	}
+	schema, err := jsonschema.ForType(in, &jsonschema.ForOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(schema)
+}
+
+// outputSchema returns the JSON of the output schema. The items are described if the SDK's schema
+// library can describe their type.
+func outputSchema[Item any](options *PageOptions) ([]byte, error) {
+	var item json.RawMessage
+	if schema, err := jsonschema.For[Item](nil); err == nil {
+		if item, err = json.Marshal(schema); err != nil {
+			return nil, err
+		}
+	}
+	return options.OutputSchema(item)
+}
+
+// pagedTools has the options of a server's paged tools, by their names.
+type pagedTools struct {
+	mu      sync.RWMutex
+	options map[string]*PageOptions
+}
+
+func (t *pagedTools) add(name string, options *PageOptions) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.options == nil {
+		t.options = make(map[string]*PageOptions)
+	}
+	t.options[name] = options
+}
+
+func (t *pagedTools) of(name string) *PageOptions {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.options[name]
+}
+
+// pageKey is the key in the context of a paged tool's call. Its value is an *arrivedPage.
+type pageKey struct{}
+
+type arrivedPage struct {
+	at     *Protected
+	cursor string
+}
+
+// cutCursors is a receiving middleware that runs right after the one of the Protection. It takes the
+// cursors out of the arguments of paged tools, and puts them into the context.
+func (p *Protected) cutCursors(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok || method != methodTool {
+			return next(ctx, method, req)
+		}
+		options := p.paged.of(call.Params.Name)
+		if options == nil {
+			return next(ctx, method, req)
+		}
+		rest, cursor, err := options.Cut(call.Params.Arguments)
+		if err != nil {
+			p.protection.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused",
+				"tool", call.Params.Name, "cause", err.Error())
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
+		}
+		inner := copyRequest(call)
+		inner.Params.Arguments = rest
+		return next(context.WithValue(ctx, pageKey{}, &arrivedPage{p, cursor}), method, inner)
+	}
 }

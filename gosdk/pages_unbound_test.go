@@ -1,9 +1,7 @@
 package gosdk_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,30 +10,10 @@ import (
 	"github.com/tripseal/tripseal/gosdk"
 )
 
-// newUnboundTaker returns a taker for a paged tool with the given unbound arguments. The tool
-// never has a last page.
-func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker[In] {
-	t.Helper()
-	server, taken := newServer(), new(taker[In])
-	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, in In, _ *key) ([]row, *key, error) {
-		taken.got = in
-		taken.calls++
-		return nil, &key{1}, nil
-	}, &gosdk.PageOptions{Unbound: unbound})
-	taken.session = connect(t, server, nil, revision2026)
-	return taken
-}
-
 var sized = properties(`"prefix":{"type":"string"},"limit":{"type":"integer","maximum":100,"default":10}`)
 
-// withCursor adds a cursor to a JSON object of arguments.
-func withCursor(cursor, arguments string) string {
-	return fmt.Sprintf(`{"cursor":%q,%s`, cursor, strings.TrimPrefix(arguments, "{"))
-}
-
 func TestAnUnboundArgumentMayChangeFromPageToPage(t *testing.T) {
-	k := newUnboundTaker[listArgs](t, sized, "limit")
+	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, c := range []struct {
 		arguments string
@@ -51,7 +29,7 @@ func TestAnUnboundArgumentMayChangeFromPageToPage(t *testing.T) {
 }
 
 func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
-	k := newUnboundTaker[listArgs](t, sized, "limit")
+	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"s","limit":5}`, `{"limit":5}`, `{"prefix":"","limit":5}`, `{"prefix":"r","limit":5,"more":1}`, `{"limit":5,"prefix":"r","x":{"limit":5}}`} {
 		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
@@ -63,17 +41,17 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 
 // With In = any, the handler gets all arguments in a map, including the unbound ones.
 func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
-	k := newUnboundTaker[any](t, sized, "limit")
+	k := newTaker[any](t, sized, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	k.mustCall(t, withCursor(next, `{"prefix":"r","limit":6}`))
-	if got, _ := k.got.(map[string]any); got["limit"] != int64(6) || got["prefix"] != "r" {
+	if got, _ := k.got.(map[string]any); got["limit"] != 6.0 || got["prefix"] != "r" {
 		t.Errorf("the handler got %v", k.got)
 	}
 }
 
 func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
 	unbound := []string{"limit"}
-	k := newUnboundTaker[listArgs](t, sized, unbound...)
+	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: unbound})
 	unbound[0] = "prefix"
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	if _, err := k.call(t, withCursor(next, `{"prefix":"s","limit":5}`)); wire(err) != invalidCursor {
@@ -82,7 +60,7 @@ func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
 }
 
 func TestOnlyTheArgumentAtTheRootIsUnbound(t *testing.T) {
-	k := newUnboundTaker[map[string]any](t, properties(`"limit":{},"in":{"properties":{"limit":{}}}`), "limit")
+	k := newTaker[map[string]any](t, properties(`"limit":{},"in":{"properties":{"limit":{}}}`), &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"limit":1,"in":{"limit":1}}`)
 	if _, err := k.call(t, withCursor(next, `{"limit":1,"in":{"limit":2}}`)); wire(err) != invalidCursor {
 		t.Errorf("another limit inside: %v", err)
@@ -91,9 +69,9 @@ func TestOnlyTheArgumentAtTheRootIsUnbound(t *testing.T) {
 }
 
 func TestTheSchemaStillChecksAnUnboundArgument(t *testing.T) {
-	k := newUnboundTaker[listArgs](t, sized, "limit")
+	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
-	for _, arguments := range []string{`{"prefix":"r","limit":101}`, `{"prefix":"r","limit":"5"}`, `{"prefix":"r","limit":null}`, `{"prefix":"r","limit":1.5}`, `{"prefix":"r","Limit":5}`, `{"prefix":"r","limit":5,"limit":6}`} {
+	for _, arguments := range []string{`{"prefix":"r","limit":101}`, `{"prefix":"r","limit":"5"}`, `{"prefix":"r","limit":null}`, `{"prefix":"r","limit":1.5}`, `{"prefix":"r","Limit":5}`} {
 		if _, err := k.call(t, withCursor(next, arguments)); err == nil {
 			t.Errorf("%s: the handler got %+v", arguments, k.got)
 		}
@@ -101,7 +79,7 @@ func TestTheSchemaStillChecksAnUnboundArgument(t *testing.T) {
 }
 
 func TestEveryArgumentIsBoundByDefault(t *testing.T) {
-	k := newUnboundTaker[listArgs](t, sized)
+	k := newTaker[listArgs](t, sized, nil)
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"r","limit":6}`, `{"prefix":"r"}`} {
 		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
@@ -114,7 +92,7 @@ func TestEveryArgumentIsBoundByDefault(t *testing.T) {
 }
 
 func TestClientsAreToldWhichArgumentsMayChange(t *testing.T) {
-	k := newUnboundTaker[listArgs](t, sized, "limit")
+	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	if said := cursorDescription(t, k.session); !strings.Contains(said, `with the other arguments unchanged, except "limit". `) {
 		t.Errorf("clients are told: %s", said)
 	}
@@ -144,25 +122,25 @@ func TestAnUnboundNameThatIsNoArgumentIsRefusedAtRegistration(t *testing.T) {
 		`"deep" is no argument`:                   {"deep"},
 		`"in.deep" is no argument`:                {"in.deep"},
 		`"" is no argument`:                       {""},
-		`"cursor" is the cursor`:                  {"cursor"},
+		`"cursor" is no argument`:                 {"cursor"},
 		`"limit" is in PageOptions.Unbound twice`: {"limit", "prefix", "limit"},
 	} {
-		text := panicOf(func() { newUnboundTaker[map[string]any](t, schema, unbound...) })
+		text := panicOf(func() { newTaker[map[string]any](t, schema, &gosdk.PageOptions{Unbound: unbound}) })
 		if !strings.HasPrefix(text, "gosdk: the paged tool") || !strings.Contains(text, said) {
 			t.Errorf("%q: %q", unbound, text)
 		}
 	}
 	for said, register := range map[string]func(){
-		`"page" is the cursor`: func() {
+		`"page" is no argument`: func() {
 			gosdk.AddPagedTool(gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil), &mcp.Tool{Name: "t"}, listRows, &gosdk.PageOptions{Cursor: "page", Unbound: []string{"page"}})
 		},
-		`"Limit" is no argument`: func() { newUnboundTaker[listArgs](t, nil, "Limit") },
+		`"Limit" is no argument`: func() { newTaker[listArgs](t, nil, &gosdk.PageOptions{Unbound: []string{"Limit"}}) },
 	} {
 		if text := panicOf(register); !strings.Contains(text, said) {
 			t.Errorf("%s: %q", said, text)
 		}
 	}
-	if text := panicOf(func() { newUnboundTaker[listArgs](t, nil, "limit") }); text != "" {
+	if text := panicOf(func() { newTaker[listArgs](t, nil, &gosdk.PageOptions{Unbound: []string{"limit"}}) }); text != "" {
 		t.Error(text)
 	}
 }

@@ -116,9 +116,10 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 	if !installed.Add(server, struct{}{}) {
 		panic("gosdk: the server is protected already: call Protect or Install once for each server")
 	}
-	server.AddReceivingMiddleware(p.receiving)
+	protected := &Protected{protection: p, server: server}
+	server.AddReceivingMiddleware(p.receiving, protected.cutCursors) // in this order
 	server.AddSendingMiddleware(p.sending)
-	return &Protected{p, server}
+	return protected
 }
 
 // Boundary returns the boundary that was passed to [Prepare]. Use it to open and seal in
@@ -131,6 +132,7 @@ func (p *Protection) Boundary() *tripseal.Boundary { return p.boundary }
 type Protected struct {
 	protection *Protection
 	server     *mcp.Server
+	paged      pagedTools
 }
 
 // Server returns the protected server. Use it to register handlers with the SDK's own

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/cursor"
 	"github.com/tripseal/tripseal/exactjson"
 )
 
@@ -26,7 +27,7 @@ type PageHandler[In, At, Item any] func(ctx context.Context, req mcp.CallToolReq
 
 // PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
 // limits the size of the arguments. Pass it to AddPagedTool; nil means the defaults.
-type PageOptions = adapter.PageOptions
+type PageOptions = cursor.PageOptions
 
 // AddPagedTool registers a tool that returns its items page by page. It adds an optional
 // cursor to the tool's arguments. The tool's result has the items and, unless the page is
@@ -82,13 +83,12 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 		return errors.New("it needs the value that Protect returned, and a handler")
 	}
 	if p.protection.options.Cursors == nil {
-		return adapter.ErrNoKeys
+		return errors.New("the boundary has no keys of its own; set Options.Cursors, or add tripseal.NativeFormat to Config.AlsoOpen")
 	}
 	names, err := options.WithDefaults(p.protection.policy.MaxArguments)
 	if err != nil {
 		return err
 	}
-	names.Unbound = slices.Clone(names.Unbound)
 	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
 	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
 		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
@@ -194,12 +194,15 @@ func (i *installation) shownTools(ctx context.Context, tools []mcp.Tool) []mcp.T
 	return whileIntact(i, ctx, tools)
 }
 
+// cursorRoom is how many bytes the cursor may add to the arguments of a paged tool.
+const cursorRoom = 132 << 10
+
 // isTooLong reports whether arguments are too long for a paged tool. The cursor does not count.
 func isTooLong(text []byte, options *PageOptions) bool {
 	switch {
 	case len(text) <= options.MaxArguments:
 		return false
-	case len(text) > options.MaxArguments+adapter.CursorRoom:
+	case len(text) > options.MaxArguments+cursorRoom:
 		return true
 	}
 	rest, _, err := exactjson.Cut(text, options.Cursor)
@@ -247,9 +250,9 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 		return nil, t.refuse(ctx, "more than tripseal.Config.MaxArguments")
 	}
 	caller := func(context.Context) (string, error) { return t.p.arrivedUser(ctx) }
-	page, err := adapter.ServePage(ctx, t.p.options.Cursors, tripseal.Request{
+	page, err := cursor.ServePage(ctx, t.p.options.Cursors, tripseal.Request{
 		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: caller,
-	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
+	}, token, &t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ The token is an argument or, better, standard input (also -): arguments show in 
 list of processes. With keys it prints what the handler wrote, which may be secret.
 
 For a cursor of a paged tool, leave the cursor itself and the arguments in
-PageOptions.Unbound out of --args, and write the defaults of the schema.
+PageOptions.Unbound out of --args.
 
 The user of an access token is bound together with the token's issuer and client:
 give --issuer and --client too if the token has iss or client_id.

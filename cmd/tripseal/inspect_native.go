@@ -206,7 +206,7 @@ func (r *report) handle(payload []byte) error {
 	return nil
 }
 
-const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args, and write the defaults of the schema"
+const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args"
 
 // addBound adds to the report what the token is bound to. It cannot show the names of the
 // service and the user, because the token holds only their digests. But the flags --audience
