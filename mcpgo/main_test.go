@@ -188,12 +188,16 @@ type pipe struct {
 
 func (p *pipe) write(message string) { fmt.Fprintln(p.to, message) }
 
+// read returns the next message. It leaves out notifications: all of them share one queue of the process.
 func (p *pipe) read() string {
 	p.t.Helper()
-	if !p.lines.Scan() {
-		p.t.Fatal("the output has ended")
+	for p.lines.Scan() {
+		if !strings.Contains(p.lines.Text(), `"method":"notifications/`) {
+			return p.lines.Text()
+		}
 	}
-	return p.lines.Text()
+	p.t.Fatal("the output has ended")
+	return ""
 }
 
 // bare returns a caller whose messages come through no door.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/mcpgo/mcpgotest"
 	"github.com/tripseal/tripseal/wire"
 )
 
@@ -199,5 +201,19 @@ func TestAForgottenEngineIsLoud(t *testing.T) {
 			}()
 			line()
 		}()
+	}
+}
+
+// TestAHandlerCanBeTestedWithoutAServer calls a handler as a test of an author does.
+func TestAHandlerCanBeTestedWithoutAServer(t *testing.T) {
+	ctx := mcpgotest.Context(t)
+	asked, err := release(ctx, mcp.CallToolRequest{})
+	if err != nil || asked.RequestState != `{"version":"1.0.0"}` {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	again := mcp.CallToolRequest{}
+	again.Params.RequestState = asked.RequestState
+	if done, err := release(ctx, again); err != nil || fmt.Sprint(done.Content) == "" {
+		t.Errorf("%+v, %v", done, err)
 	}
 }
