@@ -86,6 +86,14 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sessions, err := NewHandles(b, "session", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := sessions.Seal(ctx, request.Principal, "session-7")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		want float64
 		f    func()
@@ -102,6 +110,8 @@ func TestAllocations(t *testing.T) {
 		}},
 		"open, observed":      {1 + 2, func() { watched.Open(ctx, request, token) }},
 		"seal, observed":      {1 + 2, func() { watched.Seal(ctx, &watchedRound, &state) }},
+		"open a handle":       {1, func() { sessions.Open(ctx, request.Principal, handle) }},
+		"seal a handle":       {1, func() { sessions.Seal(ctx, request.Principal, "session-7") }},
 		"open once, observed": {1 + 2, func() { watched.Open(ctx, once, onceToken) }},
 	} {
 		if n := testing.AllocsPerRun(200, c.f); n != c.want {

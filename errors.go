@@ -130,7 +130,7 @@ const (
 
 	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments (see ParamsError)
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal comes from another boundary, or from none; or the id of a handle is empty
+	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal is not of this boundary, or the id of a handle is empty
 )
 
 // Level returns the log level for a rejection with this reason. It is error for

@@ -43,7 +43,7 @@ func handleDigest(label, text string) [digestSize]byte {
 // appendHandle appends the record of a handle to dst. The id must have 1 to maxHandleID bytes.
 func appendHandle(dst []byte, issued, lifetime int64, b *handleBinding, id string) []byte {
 	var head [handleHead]byte
-	native.PutSpan(head[:], handleLifetime, lifetime) // written backwards, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], handleLifetime, lifetime) // backwards: each Put overwrites bytes before its field
 	native.PutInstant(head[:], handleIssued, issued)
 	head[0], head[1] = PurposeHandle.Mark(), handleVersion
 	copy(head[handleAudience:], b.audience[:])
@@ -88,7 +88,7 @@ func (b *handleBinding) refuses(head *[handleHead]byte, now int64) Reason {
 		return ReasonUser
 	case !(issued <= now+clockSkew.Milliseconds()):
 		return ReasonFromTheFuture
-	case !(now < issued+native.Span(head[:], handleLifetime)): // last: only the rightful user's handle counts as expired
+	case !(now < issued+native.Span(head[:], handleLifetime)): // last: nobody else learns the age
 		return ReasonExpired
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,12 +74,7 @@ func (h handles) reject(t *testing.T, principal tripseal.Principal, handle strin
 	if err.Error() != "tripseal: token rejected" {
 		t.Fatalf("the error's text differs: %v", err)
 	}
-	if logged := h.book.last(t); logged["reason"] != string(want) || logged["msg"] != "tripseal: handle rejected" || logged["target"] != "session" {
-		t.Fatalf("the log says %v, want reason %s", logged, want)
-	}
-	if seen := h.book.lastEvent(t); seen.Reason != want || seen.Op != tripseal.OpOpenHandle || seen.Target != "session" {
-		t.Fatalf("the observer saw %+v, want %s", seen, want)
-	}
+	h.told(t, "tripseal: handle rejected", tripseal.OpOpenHandle, want)
 }
 
 // refuse seals an id, and checks that this fails with the wanted reason.
@@ -87,18 +83,26 @@ func (h handles) refuse(t *testing.T, principal tripseal.Principal, id string, w
 	handle, err := h.Seal(t.Context(), principal, id)
 	leaks.scan("%v %+v %#v", err, err, err)
 	var failed *tripseal.SealError
-	if handle != "" || !errors.As(err, &failed) || failed.Reason != want || err.Error() != "tripseal: handle not sealed: "+string(want) {
+	if handle != "" || !errors.As(err, &failed) || failed.Reason != want ||
+		err.Error() != "tripseal: handle not sealed: "+string(want) {
 		t.Fatalf("sealed as %q, %v, want reason %s", handle, err, want)
 	}
+	h.told(t, "tripseal: handle not sealed", tripseal.OpSealHandle, want)
 	logged := h.book.last(t)
-	if logged["reason"] != string(want) || logged["msg"] != "tripseal: handle not sealed" || logged["level"] != "ERROR" || logged["target"] != "session" {
-		t.Fatalf("the log says %v, want reason %s", logged, want)
-	}
-	if want != tripseal.ReasonUser && (failed.Cause() == nil || logged["cause"] != failed.Cause().Error()) {
+	if want != tripseal.ReasonUser && (failed.Cause() == nil || logged["cause"] != failed.Cause().Error()) || logged["level"] != "ERROR" {
 		t.Fatalf("the log does not say why: %v", logged)
 	}
-	if seen := h.book.lastEvent(t); seen.Reason != want || seen.Op != tripseal.OpSealHandle || seen.Target != "session" {
-		t.Fatalf("the observer saw %+v, want %s", seen, want)
+}
+
+// told checks what the log and the observer were told last.
+func (h handles) told(t *testing.T, message string, op tripseal.Op, reason tripseal.Reason) {
+	t.Helper()
+	logged, seen := h.book.last(t), h.book.lastEvent(t)
+	if logged["reason"] != string(reason) || logged["msg"] != message || logged["target"] != "session" {
+		t.Fatalf("the log says %v, want %s", logged, reason)
+	}
+	if seen.Reason != reason || seen.Op != op || seen.Target != "session" {
+		t.Fatalf("the observer saw %+v, want %s", seen, reason)
 	}
 }
 
@@ -130,14 +134,15 @@ func TestAnIDThatDoesNotFitIsNotSealed(t *testing.T) {
 func TestAShortIDDoesNotShowItsLength(t *testing.T) {
 	h := newHandles(t, tripseal.Config{}, 0)
 	for n := 1; n <= 66; n++ {
-		if handle := h.seal(t, alice, strings.Repeat("x", n)); (len(handle) == 218) != (n <= 65) || !strings.HasPrefix(handle, "mh1.") {
+		handle := h.seal(t, alice, strings.Repeat("x", n))
+		if (len(handle) == 218) != (n <= 65) || !strings.HasPrefix(handle, "mh1.") {
 			t.Errorf("an id of %d bytes: a handle of %d characters", n, len(handle))
 		}
 	}
 	if handle := h.seal(t, alice, strings.Repeat("x", 1024)); len(handle) != 1496 {
 		t.Errorf("the longest handle has %d characters", len(handle))
 	}
-	if h.seal(t, alice, session) == h.seal(t, alice, session) {
+	if one, two := h.seal(t, alice, session), h.seal(t, alice, session); one == two {
 		t.Error("two handles of one id are the same")
 	}
 }
@@ -146,9 +151,10 @@ func TestHandleOfAnotherUserIsRejected(t *testing.T) {
 	h := newHandles(t, tripseal.Config{}, 0)
 	handle := h.seal(t, alice, session)
 	h.accept(t, tripseal.User("hush-alice"), handle, session)
-	for _, other := range []tripseal.Principal{mallory, nil, tripseal.User("hush-alic"), tripseal.User("hush-alice\x00"), tripseal.User("Hush-Alice")} {
-		h.reject(t, other, handle, tripseal.ReasonUser)
+	for _, other := range []string{"hush-mallory", "hush-alic", "hush-alice\x00", "Hush-Alice"} {
+		h.reject(t, tripseal.User(other), handle, tripseal.ReasonUser)
 	}
+	h.reject(t, nil, handle, tripseal.ReasonUser)
 	nobodys := h.seal(t, nil, session)
 	h.accept(t, func(context.Context) (string, error) { return "", nil }, nobodys, session)
 	h.reject(t, alice, nobodys, tripseal.ReasonUser)
@@ -214,9 +220,8 @@ func TestTextThatWasNotSealedIsNoHandle(t *testing.T) {
 }
 
 func TestAHandleExpiresAfterItsLifetime(t *testing.T) {
-	for lifetime, want := range map[time.Duration]time.Duration{
-		0: 24 * time.Hour, time.Millisecond: time.Millisecond, time.Hour: time.Hour, 365 * 24 * time.Hour: 365 * 24 * time.Hour,
-	} {
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	for lifetime, want := range map[time.Duration]time.Duration{0: day, time.Millisecond: time.Millisecond, time.Hour: time.Hour, year: year} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHandles(t, tripseal.Config{}, lifetime)
 			handle := h.seal(t, alice, session)
@@ -268,10 +273,11 @@ func TestStatesCursorsAndHandlesAreThreeThings(t *testing.T) {
 		prefix string
 		want   tripseal.Reason
 	}{
-		"a ring":             {tripseal.Config{Keys: newRing(t, newKey(t))}, "ms1.", tripseal.ReasonForged},
-		"a codec of my own":  {tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)}, "own1.", tripseal.ReasonVersion},
-		"another's, AlsoOpen": {tripseal.Config{Format: readable{}, Waive: allClaims, AlsoOpen: []tripseal.Accepted{{
-			Format: tripseal.RecordFormat("own1.", codec)}}}, "own1.", tripseal.ReasonVersion},
+		"a ring":            {tripseal.Config{Keys: newRing(t, newKey(t))}, "ms1.", tripseal.ReasonForged},
+		"a codec of my own": {tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)}, "own1.", tripseal.ReasonVersion},
+		"only opened": {tripseal.Config{
+			Format: readable{}, Waive: allClaims, AlsoOpen: []tripseal.Accepted{{Format: tripseal.RecordFormat("own1.", codec)}},
+		}, "own1.", tripseal.ReasonVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, c.config)
@@ -310,9 +316,10 @@ func TestAHandleOutlivesARotationButNotItsKey(t *testing.T) {
 	after := newHandles(t, tripseal.Config{Keys: newRing(t, now)}, 0)
 	handle := before.seal(t, alice, session)
 	during.accept(t, alice, handle, session)
-	after.reject(t, alice, handle, tripseal.ReasonUnknownKey)
 	after.accept(t, alice, during.seal(t, alice, session), session)
-	if logged := after.book.last(t); logged["key"] != old.ID().String() || logged["token_bytes"] != float64(len(handle)) || logged["format"] != "mh1." {
+	after.reject(t, alice, handle, tripseal.ReasonUnknownKey)
+	logged := after.book.last(t)
+	if logged["key"] != old.ID().String() || logged["token_bytes"] != float64(len(handle)) || logged["format"] != "mh1." {
 		t.Errorf("the log says %v", logged)
 	}
 }
@@ -321,7 +328,8 @@ func TestEphemeralHandlesNeedNoAudience(t *testing.T) {
 	ring := tripseal.Ephemeral()
 	boundary := func(keys *tripseal.Ring) service {
 		book := &logbook{}
-		return service{must(tripseal.New(tripseal.Config{Keys: keys, Logger: jsonLogger(book), Observer: book.observe})), book}
+		b := must(tripseal.New(tripseal.Config{Keys: keys, Logger: jsonLogger(book), Observer: book.observe}))
+		return service{b, book}
 	}
 	h := boundary(ring).handles(t, "session", 0)
 	handle := h.seal(t, alice, session)
@@ -362,10 +370,11 @@ func TestGenuineRecordsThatBreakARuleAreRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { h.reject(t, alice, crafted(c.payload), c.want) })
 	}
+	reasons := []tripseal.Reason{tripseal.ReasonAudience, tripseal.ReasonRequest, tripseal.ReasonUser}
 	for i := range 48 { // every byte of the three digests counts
 		changed := payload(session)
 		changed[13+i] ^= 1
-		h.reject(t, alice, crafted(changed), []tripseal.Reason{tripseal.ReasonAudience, tripseal.ReasonRequest, tripseal.ReasonUser}[i/16])
+		h.reject(t, alice, crafted(changed), reasons[i/16])
 	}
 }
 
@@ -377,7 +386,8 @@ func withBytes(payload []byte, at int, other ...byte) []byte {
 
 func TestRequireUserHoldsForHandles(t *testing.T) {
 	keys := newRing(t, newKey(t))
-	lenient, strict := newHandles(t, tripseal.Config{Keys: keys}, 0), newHandles(t, tripseal.Config{Keys: keys, RequireUser: true}, 0)
+	lenient := newHandles(t, tripseal.Config{Keys: keys}, 0)
+	strict := newHandles(t, tripseal.Config{Keys: keys, RequireUser: true}, 0)
 	strict.accept(t, alice, strict.seal(t, alice, session), session)
 	for _, nobody := range []tripseal.Principal{nil, func(context.Context) (string, error) { return "", nil }} {
 		strict.refuse(t, nobody, session, tripseal.ReasonUser)
@@ -411,13 +421,14 @@ func TestACodecThatFailsIsAFailedCheck(t *testing.T) {
 	}
 	handle := over(func(*failingCodec) {}).seal(t, alice, session)
 	over(func(*failingCodec) {}).accept(t, alice, handle, session)
-	over(func(c *failingCodec) { c.openErr = errors.New("hush: no connection") }).reject(t, alice, handle, tripseal.ReasonCodecFailed)
+	down := errors.New("hush: no connection")
+	over(func(c *failingCodec) { c.openErr = down }).reject(t, alice, handle, tripseal.ReasonCodecFailed)
 	over(func(c *failingCodec) { c.openErr = tripseal.ReasonForged }).reject(t, alice, handle, tripseal.ReasonForged)
 	over(func(c *failingCodec) { c.openErr = tripseal.ReasonExpired }).reject(t, alice, handle, tripseal.ReasonCodecFailed)
 	over(func(c *failingCodec) { c.openErr = nastyError{} }).reject(t, alice, handle, tripseal.ReasonCodecFailed)
 	over(func(c *failingCodec) { c.openPanic = "hush" }).reject(t, alice, handle, tripseal.ReasonCodecFailed)
 	over(func(c *failingCodec) { c.openResult = []byte("hush") }).reject(t, alice, handle, tripseal.ReasonVersion)
-	over(func(c *failingCodec) { c.sealErr = errors.New("hush: no connection") }).refuse(t, alice, session, tripseal.ReasonCodecFailed)
+	over(func(c *failingCodec) { c.sealErr = down }).refuse(t, alice, session, tripseal.ReasonCodecFailed)
 	over(func(c *failingCodec) { c.sealPanic = "hush" }).refuse(t, alice, session, tripseal.ReasonCodecFailed)
 	spaced := newHandles(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", spacedCodec{})}, 0)
 	spaced.refuse(t, alice, session, tripseal.ReasonCodecFailed)
@@ -428,8 +439,9 @@ func TestALongTextIsNotDecoded(t *testing.T) {
 	h := newHandles(t, tripseal.Config{Format: tripseal.RecordFormat("own1.", codec)}, 0)
 	called := 0
 	principal := func(context.Context) (string, error) { called++; return "hush-alice", nil }
-	for _, text := range []string{"mh1." + strings.Repeat("A", 4093), "mh1." + strings.Repeat("A", 1<<20), strings.Repeat("A", 4097)} {
-		h.reject(t, principal, text, tripseal.ReasonTooLarge)
+	for _, prefix := range []string{"mh1.", "none"} {
+		h.reject(t, principal, prefix+strings.Repeat("A", 4093), tripseal.ReasonTooLarge)
+		h.reject(t, principal, prefix+strings.Repeat("A", 1<<20), tripseal.ReasonTooLarge)
 	}
 	h.reject(t, principal, strings.Repeat("A", 4096), tripseal.ReasonMalformed)
 	if codec.opened != 0 || called != 0 {
@@ -467,7 +479,10 @@ func TestTheObserverSeesEveryHandle(t *testing.T) {
 		slow := func(context.Context) (string, error) { time.Sleep(time.Second); return "hush-alice", nil }
 		records := len(h.book.records)
 		handle := h.seal(t, slow, session)
-		want := tripseal.Event{Op: tripseal.OpSealHandle, Target: "session", Format: "mh1.", KeyID: key.ID().String(), TokenBytes: len(handle), Duration: time.Second}
+		want := tripseal.Event{
+			Op: tripseal.OpSealHandle, Duration: time.Second, Target: "session",
+			Format: "mh1.", KeyID: key.ID().String(), TokenBytes: len(handle),
+		}
 		if seen := h.book.lastEvent(t); seen != want {
 			t.Errorf("Seal: %+v, want %+v", seen, want)
 		}
@@ -496,6 +511,7 @@ func TestAKindCannotBreakALogLine(t *testing.T) {
 
 func TestHandlesThatCannotWorkAreRefused(t *testing.T) {
 	b := newService(t, tripseal.Config{}).Boundary
+	keyless := newService(t, tripseal.Config{Format: readable{}, Waive: allClaims}).Boundary
 	for name, c := range map[string]struct {
 		boundary *tripseal.Boundary
 		kind     string
@@ -504,7 +520,7 @@ func TestHandlesThatCannotWorkAreRefused(t *testing.T) {
 	}{
 		"no boundary":          {nil, "session", 0, "make one with New"},
 		"a boundary of nobody": {new(tripseal.Boundary), "session", 0, "set Config.Keys"},
-		"no keys":              {newService(t, tripseal.Config{Format: readable{}, Waive: allClaims}).Boundary, "session", 0, "NativeFormat(keys)"},
+		"no keys":              {keyless, "session", 0, "NativeFormat(keys)"},
 		"no kind":              {b, "", 0, "name what the ids stand for"},
 		"a long kind":          {b, strings.Repeat("k", 65), 0, "1 to 64 bytes, this one has 65"},
 		"a short lifetime":     {b, "session", time.Millisecond - 1, "is 999.999µs, not between 1ms and 8760h"},
@@ -524,12 +540,12 @@ func TestHandlesThatCannotWorkAreRefused(t *testing.T) {
 func TestTheKeySourceIsToldOnlyALifetimeThatWasSet(t *testing.T) {
 	source := &datedSource{ring: newRing(t, newKey(t)), outlast: func(time.Duration) error { return nil }}
 	s := newService(t, tripseal.Config{Keys: source})
-	for lifetime, want := range map[time.Duration][]time.Duration{0: nil, time.Hour: {time.Hour}, 24 * time.Hour: {24 * time.Hour}} {
-		source.told = nil
+	source.told = nil
+	for _, lifetime := range []time.Duration{0, time.Hour, 24 * time.Hour} {
 		s.handles(t, "session", lifetime)
-		if len(source.told) != len(want) || len(want) == 1 && source.told[0] != want[0] {
-			t.Errorf("%v: told %v", lifetime, source.told)
-		}
+	}
+	if !slices.Equal(source.told, []time.Duration{time.Hour, 24 * time.Hour}) {
+		t.Errorf("told %v", source.told)
 	}
 	for want, outlast := range map[string]func(time.Duration) error{
 		"Config.Keys: too soon":             func(time.Duration) error { return errors.New("too soon") },

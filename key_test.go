@@ -216,7 +216,8 @@ func TestSecretsNeverPrint(t *testing.T) {
 	h := holder{key, &key, ring, *ring, key, []tripseal.Key{key}, map[string]tripseal.Key{"k": key},
 		tripseal.Config{Keys: ring}, key, ring, *ring, boundary}
 	var out bytes.Buffer
-	printEverywhere(&out, key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary, tripseal.RingCodec(ring, 0), tripseal.NativeFormat(ring))
+	printEverywhere(&out, key, &key, ring, *ring, h, &h, []any{key, ring}, boundary, *boundary,
+		tripseal.RingCodec(ring, 0), tripseal.NativeFormat(ring))
 	if out.Len() < 1000 {
 		t.Fatal("nothing was printed")
 	}

@@ -3,7 +3,6 @@ package gosdk_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"strings"
 	"testing"
@@ -19,9 +18,10 @@ func TestACursorThatIsTwiceOrNoTextIsInvalidParams(t *testing.T) {
 	taken := newTaker[map[string]any](t, object, nil)
 	next := taken.mustCall(t, `{"a":1}`)
 	for _, arguments := range []string{
-		`{"a":1,"cursor":7}`, `{"a":1,"cursor":["x"]}`, `{"a":1,"cursor":{"x":"y"}}`, `{"a":1,"cursor":false}`, `{"cursor":1e400}`,
-		`{"a":1,"cursor":"","cursor":""}`, `{"cursor":null,"a":1,"\u0063ursor":null}`, `{"cursor":7,"cursor":"` + next + `","a":1}`,
-		`{"cursor":"` + next + `","a":1,"curs\u006fr":"` + next + `"}`,
+		`{"a":1,"cursor":7}`, `{"a":1,"cursor":["x"]}`, `{"a":1,"cursor":{"x":"y"}}`, `{"a":1,"cursor":false}`,
+		`{"cursor":1e400}`,
+		`{"a":1,"cursor":"","cursor":""}`, `{"cursor":null,"a":1,"\u0063ursor":null}`,
+		`{"cursor":7,"cursor":"` + next + `","a":1}`, `{"cursor":"` + next + `","a":1,"curs\u006fr":"` + next + `"}`,
 	} {
 		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
 			t.Errorf("%s: %v", arguments, err)
@@ -39,7 +39,9 @@ func TestACursorThatIsMissingNullOrEmptyIsTheFirstPage(t *testing.T) {
 			return nil, &key{7}, nil
 		}, nil)
 	k := &taker[any]{session: connect(t, server, nil, revision2026)}
-	for _, arguments := range []string{"", "null", "{}", ` { "cursor" : null } `, `{"cursor":""}`, `{"\u0063ursor":""}`} {
+	for _, arguments := range []string{
+		"", "null", "{}", ` { "cursor" : null } `, `{"cursor":""}`, `{"\u0063ursor":""}`,
+	} {
 		after = &key{1}
 		next := k.mustCall(t, arguments)
 		if after != nil {
@@ -65,23 +67,25 @@ func TestADecoyOfTheCursorIsDataAndIsBound(t *testing.T) {
 		}
 		taken.mustCall(t, `{`+name+`:"x","cursor":"`+next+`"}`)
 		taken.mustCall(t, `{`+name+`:"`+next+`"}`) // a first page
-		for _, other := range []string{`{"cursor":"` + next + `"}`, `{` + name + `:"y","cursor":"` + next + `"}`, `{` + name + `:"` + next + `","cursor":"` + next + `"}`} {
+		for _, other := range []string{`{`, `{` + name + `:"y",`, `{` + name + `:"` + next + `",`, `{` + name + `:null,`} {
+			other += `"cursor":"` + next + `"}`
 			if _, err := taken.call(t, other); wire(err) != invalidCursor {
 				t.Errorf("%s: %v", other, err)
 			}
 		}
 	}
 	closed := newTaker[listArgs](t, nil, nil)
-	if _, err := closed.call(t, `{"prefix":"r","Cursor":"x"}`); err == nil || wire(err) == invalidParams || !strings.Contains(err.Error(), "Cursor") {
+	_, err := closed.call(t, `{"prefix":"r","Cursor":"x"}`)
+	if err == nil || wire(err) == invalidParams || !strings.Contains(err.Error(), "Cursor") {
 		t.Errorf("the SDK's own error: %v", err)
 	}
 }
 
 // selfRead keeps the JSON that it is read from.
-type selfRead struct{ text string }
+type selfRead struct{ Text string }
 
 func (s *selfRead) UnmarshalJSON(text []byte) error {
-	s.text = string(text)
+	s.Text = string(text)
 	return nil
 }
 
@@ -101,17 +105,12 @@ func TestNoHandlerOrInnerMiddlewareSeesTheCursor(t *testing.T) {
 		}
 	})
 	p := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
-	addSeeing := func(name string, add func(tool *mcp.Tool)) { add(&mcp.Tool{Name: name, InputSchema: object}) }
-	addSeeing("map", func(tool *mcp.Tool) { gosdk.AddPagedTool(p, tool, seeing[map[string]any](sees), nil) })
-	addSeeing("any", func(tool *mcp.Tool) { gosdk.AddPagedTool(p, tool, seeing[any](sees), nil) })
-	addSeeing("raw", func(tool *mcp.Tool) { gosdk.AddPagedTool(p, tool, seeing[json.RawMessage](sees), nil) })
-	addSeeing("pointer", func(tool *mcp.Tool) { gosdk.AddPagedTool(p, tool, seeing[*map[string]json.RawMessage](sees), nil) })
-	addSeeing("own", func(tool *mcp.Tool) {
-		gosdk.AddPagedTool(p, tool, func(_ context.Context, _ *mcp.CallToolRequest, in selfRead, _ *key) ([]row, *key, error) {
-			sees(in.text)
-			return nil, &key{1}, nil
-		}, nil)
-	})
+	tool := func(name string) *mcp.Tool { return &mcp.Tool{Name: name, InputSchema: object} }
+	gosdk.AddPagedTool(p, tool("map"), seeing[map[string]any](sees), nil)
+	gosdk.AddPagedTool(p, tool("any"), seeing[any](sees), nil)
+	gosdk.AddPagedTool(p, tool("raw"), seeing[json.RawMessage](sees), nil)
+	gosdk.AddPagedTool(p, tool("pointer"), seeing[*map[string]json.RawMessage](sees), nil)
+	gosdk.AddPagedTool(p, tool("own"), seeing[selfRead](sees), nil)
 	for _, revision := range []string{revision2026, revision2025} {
 		session := connect(t, server, answering(), revision)
 		for _, name := range []string{"map", "any", "raw", "pointer", "own"} {
@@ -152,7 +151,8 @@ func TestACursorIsBoundToTheValueNotToItsSpelling(t *testing.T) {
 		}
 	}
 	for _, other := range []string{
-		`"id":{"a":9007199254740992,"b":[1.5]}`, `"id":{"a":9007199254740993,"b":[1.5]},"limit":11`, `"id":{"a":"9007199254740993","b":[1.5]}`,
+		`"id":{"a":9007199254740992,"b":[1.5]}`, `"id":{"a":9007199254740993,"b":[1.5]},"limit":11`,
+		`"id":{"a":"9007199254740993","b":[1.5]}`,
 		`"id":{"a":9007199254740993,"b":[1.5]},"limit":10`, `"id":{"a":9007199254740993,"b":[1.5],"c":null}`,
 		`"id":{"A":9007199254740993,"b":[1.5]}`, `"id":null`, `"limit":10`, `"ID":{"a":9007199254740993,"b":[1.5]}`,
 		`"id":{"a":9007199254740993,"b":[1.5]},"id":{"a":9007199254740993,"b":[1.5]}`,
@@ -172,7 +172,9 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 		filter
 		Filter filter `json:"filter"`
 	}](t, properties(`"tenant":{"enum":["mine"]},"filter":{"properties":{"tenant":{"enum":["mine"]}}}`), nil)
-	for _, arguments := range []string{`{"Tenant":"theirs"}`, `{"filter":{"TENANT":"theirs"}}`, `{"Filter":{"tenant":"theirs"}}`} {
+	for _, arguments := range []string{
+		`{"Tenant":"theirs"}`, `{"filter":{"TENANT":"theirs"}}`, `{"Filter":{"tenant":"theirs"}}`,
+	} {
 		if taken.mustCall(t, arguments); taken.got.Tenant != "" || taken.got.Filter.Tenant != "" {
 			t.Errorf("%s: the handler got %+v", arguments, taken.got)
 		}
@@ -207,16 +209,18 @@ func TestASchemaViolationReadsAsTheSDKs(t *testing.T) {
 	server := newServer()
 	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "paged"}, listRows, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, listArgs) (*mcp.CallToolResult, any, error) {
+	typed := func(context.Context, *mcp.CallToolRequest, listArgs) (*mcp.CallToolResult, any, error) {
 		return nil, nil, nil
-	})
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, typed)
 	session := connect(t, server, nil, revision2026)
 	for _, arguments := range []string{
-		`{}`, `{"prefix":1}`, `{"prefix":"r","limit":"x"}`, `{"prefix":"r","table":"x"}`, `{"prefix":null}`, `{"prefix":"r","limit":1.5}`,
+		`{}`, `{"prefix":1}`, `{"prefix":"r","limit":"x"}`, `{"prefix":"r","table":"x"}`, `{"prefix":null}`,
+		`{"prefix":"r","limit":1.5}`,
 	} {
 		var said []string
-		for name, sent := range map[string]string{"paged": strings.Replace(arguments, "{", `{"cursor":"",`, 1), "typed": arguments} {
-			result, err := callTool(t, session, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(strings.Replace(sent, ",}", "}", 1))})
+		for name, sent := range map[string]string{"paged": withCursor("", arguments), "typed": arguments} {
+			result, err := callTool(t, session, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(sent)})
 			if err != nil || !result.IsError {
 				t.Fatalf("%s: %s: %v", name, arguments, err)
 			}
@@ -231,7 +235,7 @@ func TestASchemaViolationReadsAsTheSDKs(t *testing.T) {
 func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 	b := &book{}
 	server := newServer()
-	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: slog.New(slog.NewTextHandler(b, nil)), AllowAnonymous: true})
+	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), AllowAnonymous: true})
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, listRows, nil)
 	for arguments, cause := range map[string]string{
 		`{"prefix":"hush","cursor":7}`:                "the cursor is not a text",
@@ -240,9 +244,11 @@ func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 		`{"prefix":"` + strings.Repeat("hush", 20<<10) + `"}`: "PageOptions.MaxArguments",
 	} {
 		before := b.String()
-		_, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "list_rows", Arguments: json.RawMessage(arguments)})
+		call := &mcp.CallToolParams{Name: "list_rows", Arguments: json.RawMessage(arguments)}
+		_, err := callTool(t, connect(t, server, nil, revision2026), call)
 		log := strings.TrimPrefix(b.String(), before)
-		if wire(err) != invalidParams || strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "tool=list_rows") || !strings.Contains(log, cause) || strings.Contains(log, "hush") {
+		said := strings.Count(log, "level=WARN") == 1 && strings.Contains(log, "tool=list_rows") && strings.Contains(log, cause)
+		if wire(err) != invalidParams || !said || strings.Contains(log, "hush") {
 			t.Errorf("%.40s: %v; the log: %s", arguments, err, log)
 		}
 	}
@@ -259,8 +265,8 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 	const levels = 50
 	deep := `"f":` + strings.Repeat(`{"n":`, levels) + "1" + strings.Repeat("}", levels)
 	for _, arguments := range []string{
-		`{` + deep + `}`, `{` + deep + `,"cursor":"` + next + `"}`, `{"cursor":"` + next + `",` + deep + `}`, `{"cursor":"x",` + deep + `}`,
-		`{"cursor":7,` + deep + `}`, `{` + deep + `,"` + strings.Repeat("x", 200<<10) + `":1}`,
+		`{` + deep + `}`, `{` + deep + `,"cursor":"` + next + `"}`, `{"cursor":"` + next + `",` + deep + `}`,
+		`{"cursor":"x",` + deep + `}`, `{"cursor":7,` + deep + `}`, `{` + deep + `,"` + strings.Repeat("x", 200<<10) + `":1}`,
 	} {
 		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
 			t.Errorf("%.40s: %v", arguments, err)
@@ -278,8 +284,9 @@ func TestTheLimitIsOfTheArgumentsWithoutTheCursorWhereverItIs(t *testing.T) {
 			t.Errorf("%d bytes: %v", length, err)
 		}
 		for _, arguments := range []string{
-			`{"cursor":"` + next + `",` + a + `,"b":1}`, `{` + a + `,"cursor":"` + next + `","b":1}`, `{` + a + `,"b":1,"cursor":"` + next + `"}`,
-			`{` + a + `,"b":1,"\u0063ursor":"` + next + `"}`, `{"cursor":null,` + a + `,"b":1}`,
+			`{"cursor":"` + next + `",` + a + `,"b":1}`, `{` + a + `,"cursor":"` + next + `","b":1}`,
+			`{` + a + `,"b":1,"cursor":"` + next + `"}`, `{` + a + `,"b":1,"\u0063ursor":"` + next + `"}`,
+			`{"cursor":null,` + a + `,"b":1}`,
 		} {
 			if _, err := taken.call(t, arguments); (wire(err) == invalidParams) != refused || (err != nil) != refused {
 				t.Errorf("%s: %v", arguments, err)
@@ -292,16 +299,18 @@ func TestAnUnboundArgumentCountsOnEveryPage(t *testing.T) {
 	options := &gosdk.PageOptions{MaxArguments: 64, Unbound: []string{"note"}}
 	taken := newTaker[map[string]any](t, properties(`"note":{"type":"string"}`), options)
 	next := taken.mustCall(t, `{}`)
-	if _, err := taken.call(t, `{"cursor":"`+next+`","note":"`+strings.Repeat("x", 100)+`"}`); wire(err) != invalidParams {
+	note := func(length int) string { return withCursor(next, `{"note":"`+strings.Repeat("x", length)+`"}`) }
+	if _, err := taken.call(t, note(100)); wire(err) != invalidParams {
 		t.Errorf("the handler got %v; %v", taken.got, err)
 	}
-	taken.mustCall(t, `{"cursor":"`+next+`","note":"`+strings.Repeat("x", 64-len(`{"note":""}`))+`"}`)
+	taken.mustCall(t, note(64-len(`{"note":""}`)))
 }
 
 func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
 	limit := func(policy int, options *gosdk.PageOptions, length int) error {
-		protected := gosdk.Protect(newServer(), boundary(t, &book{}, func(c *tripseal.Config) { c.MaxArguments = policy }), nil)
-		_, err := takerOf[map[string]any](t, protected, object, options).call(t, `{"a":"`+strings.Repeat("x", length-len(`{"a":""}`))+`"}`)
+		config := func(c *tripseal.Config) { c.MaxArguments = policy }
+		taken := takerOf[map[string]any](t, gosdk.Protect(newServer(), boundary(t, &book{}, config), nil), object, options)
+		_, err := taken.call(t, `{"a":"`+strings.Repeat("x", length-len(`{"a":""}`))+`"}`)
 		return err
 	}
 	const most = 64 << 10
@@ -309,8 +318,8 @@ func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
 		policy, option, length int
 		refused                bool
 	}{
-		{0, 0, most, false}, {0, 0, most + 1, true}, {0, 100, 100, false}, {0, 100, 101, true}, {0, 1 << 20, 1 << 20, false}, {0, 1 << 20, 1<<20 + 1, true},
-		{1000, 0, 1000, false}, {1000, 0, 1001, true},
+		{0, 0, most, false}, {0, 0, most + 1, true}, {0, 100, 100, false}, {0, 100, 101, true},
+		{0, 1 << 20, 1 << 20, false}, {0, 1 << 20, 1<<20 + 1, true}, {1000, 0, 1000, false}, {1000, 0, 1001, true},
 	} {
 		err := limit(c.policy, &gosdk.PageOptions{MaxArguments: c.option}, c.length)
 		if (wire(err) == invalidParams) != c.refused || (err == nil) == c.refused {
@@ -334,15 +343,14 @@ func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
 	for most, length := range map[int]int{0: 65_000, 1024: 1000} {
 		config := func(c *tripseal.Config) { c.MaxArguments = most }
 		protected := gosdk.Protect(newServer(), boundary(t, &book{}, config), &gosdk.Options{Cursors: cursors})
-		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct {
-			Prefix string `json:"prefix"`
-		}, after *string) ([]row, *string, error) {
-			next := strings.Repeat("k", 32<<10-2) // the longest position that is allowed: two more bytes are for the quotes in JSON
+		handler := func(_ context.Context, _ *mcp.CallToolRequest, _ listArgs, after *string) ([]row, *string, error) {
+			next := strings.Repeat("k", 32<<10-2) // the longest position: two more bytes are for the quotes in JSON
 			if after != nil && *after != next {
 				t.Errorf("the position is %.20q", *after)
 			}
 			return nil, &next, nil
-		}, &gosdk.PageOptions{MaxArguments: most})
+		}
+		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, handler, &gosdk.PageOptions{MaxArguments: most})
 		session := connect(t, protected.Server(), nil, revision2026)
 		arguments := map[string]any{"prefix": strings.Repeat("x", length)}
 		for page := range 3 {
@@ -392,8 +400,9 @@ func TestAPagedToolFailsLoudlyIfInnerMiddlewareReplacesTheContext(t *testing.T) 
 			return next(context.Background(), method, req)
 		}
 	})
-	taken := takerOf[map[string]any](t, gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()}), object, nil)
-	if _, err := taken.call(t, `{}`); wire(err) != internal || !strings.Contains(b.String(), "inner middleware replaced its context") {
+	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	_, err := takerOf[map[string]any](t, protected, object, nil).call(t, `{}`)
+	if wire(err) != internal || !strings.Contains(b.String(), "inner middleware replaced its context") {
 		t.Errorf("%v; the log: %s", err, b)
 	}
 }
@@ -404,11 +413,13 @@ func TestAToolOfAnotherServerKeepsItsOwnCursor(t *testing.T) {
 	paged, plain := protection.Install(newServer()), protection.Install(newServer())
 	gosdk.AddPagedTool(paged, &mcp.Tool{Name: "t"}, listRows, nil)
 	got := ""
-	plain.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	handler := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		got = string(req.Params.Arguments)
 		return &mcp.CallToolResult{}, nil
-	})
-	_, err := callTool(t, connect(t, plain.Server(), nil, revision2026), &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(`{"cursor":7}`)})
+	}
+	plain.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: object}, handler)
+	call := &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(`{"cursor":7}`)}
+	_, err := callTool(t, connect(t, plain.Server(), nil, revision2026), call)
 	if err != nil || got != `{"cursor":7}` {
 		t.Errorf("it got %s, %v", got, err)
 	}

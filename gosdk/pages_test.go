@@ -80,11 +80,12 @@ func newTaker[In any](t *testing.T, schema any, pages *gosdk.PageOptions) *taker
 func takerOf[In any](t *testing.T, p *gosdk.Protected, schema any, pages *gosdk.PageOptions) *taker[In] {
 	t.Helper()
 	taken := new(taker[In])
-	gosdk.AddPagedTool(p, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, in In, _ *key) ([]row, *key, error) {
+	handler := func(_ context.Context, _ *mcp.CallToolRequest, in In, _ *key) ([]row, *key, error) {
 		taken.got = in
 		taken.calls++
 		return nil, &key{1}, nil
-	}, pages)
+	}
+	gosdk.AddPagedTool(p, &mcp.Tool{Name: "t", InputSchema: schema}, handler, pages)
 	taken.session = connect(t, p.Server(), nil, revision2026)
 	return taken
 }
@@ -338,14 +339,25 @@ func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
 }
 
 func TestIntegersLeaveWithAllTheirDigits(t *testing.T) {
-	const id = 9007199254740993
+	const want = `{"items":[{"id":9007199254740993,"name":""}]}`
 	protected := gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil)
-	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]row, *key, error) {
-		return []row{{ID: id}}, nil, nil
-	}, nil)
+	handler := func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]row, *key, error) {
+		return []row{{ID: 9007199254740993}}, nil, nil
+	}
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil)
+	var structured []byte
+	protected.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if r, ok := result.(*mcp.CallToolResult); ok {
+				structured, _ = json.Marshal(r.StructuredContent) // a client would round what it decodes
+			}
+			return result, err
+		}
+	})
 	result, err := callTool(t, connect(t, protected.Server(), nil, revision2026), &mcp.CallToolParams{Name: "t"})
-	if err != nil || text(result) != `{"items":[{"id":9007199254740993,"name":""}]}` {
-		t.Errorf("returned %s, %v", text(result), err)
+	if err != nil || text(result) != want || string(structured) != want {
+		t.Errorf("returned %s and %s, %v", text(result), structured, err)
 	}
 }
 

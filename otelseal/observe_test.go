@@ -131,7 +131,8 @@ func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
 		t.Errorf("%d series name a target, not 600", own)
 	}
 	for name, most := range map[string]int{
-		"tripseal.operations": 1968, "tripseal.operation.duration": 168, "tripseal.token.size": 63, "tripseal.state.size": 2, "tripseal.answers.dropped": 8,
+		"tripseal.operations": 1968, "tripseal.operation.duration": 168, "tripseal.token.size": 63,
+		"tripseal.state.size": 2, "tripseal.answers.dropped": 8,
 	} {
 		if n := len(m.of(name)); n == 0 || n > most {
 			t.Errorf("%s has %d series, more than %d", name, n, most)
@@ -204,7 +205,9 @@ func TestNothingThatAClientOrACallbackWroteIsALabel(t *testing.T) {
 			}
 		}
 	}
-	o.Observe(ctx, tripseal.Event{Op: tripseal.OpOpenHandle, Reason: tripseal.ReasonForged, Method: secret, Target: "session", KeyID: secret})
+	o.Observe(ctx, tripseal.Event{
+		Op: tripseal.OpOpenHandle, Reason: tripseal.ReasonForged, Method: secret, Target: "session", KeyID: secret,
+	})
 	all := fmt.Sprint(m.series, s.attrs, s.names, s.events)
 	if strings.Contains(all, secret) {
 		t.Error(all)

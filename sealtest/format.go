@@ -129,7 +129,8 @@ func TestFormat(t *testing.T, format tripseal.Format) {
 		if !strings.HasPrefix(token, format.Prefix()) {
 			t.Errorf("the token %.20q does not begin with %q", token, format.Prefix())
 		}
-		for _, taken := range []string{tripseal.PurposeState.Prefix(), tripseal.PurposeCursor.Prefix(), tripseal.PurposeHandle.Prefix()} {
+		for _, purpose := range []tripseal.Purpose{tripseal.PurposeState, tripseal.PurposeCursor, tripseal.PurposeHandle} {
+			taken := purpose.Prefix()
 			if format.Prefix() == "" && strings.HasPrefix(token, taken) {
 				t.Errorf("the format has no prefix, but the token %.20q begins with %q, which is tripseal's own", token, taken)
 			}

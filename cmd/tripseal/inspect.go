@@ -37,11 +37,11 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [TOKEN]",
 		Short: "Show what a token says, and whether it would be accepted",
-		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
-With --keys or --keys-env, shows everything that a native token says. With the request
-that it came with (--method, --target, --args, --user, --audience), says whether the
-token would be accepted, and if not, why. It does not check single use, nor whether the
-service requires a user.
+		Long: `Shows which format a requestState, cursor or handle has and what its holder can read
+of it. With --keys or --keys-env, shows everything that a native token says. With the
+request that it came with (--method, --target, --args, --user, --audience), says
+whether the token would be accepted, and if not, why. It does not check single use,
+nor whether the service requires a user.
 
 The token is an argument or, better, standard input (also -): arguments show in the
 list of processes. With keys it prints what the handler wrote, which may be secret.

@@ -26,8 +26,9 @@ const sealedOverhead = 4 + 12 + 16
 // format.
 func (r *report) addNative(cmd *cobra.Command, token string, purpose tripseal.Purpose, a asked) error {
 	ctx := cmd.Context()
-	name := map[tripseal.Purpose]string{tripseal.PurposeState: "tripseal state", tripseal.PurposeCursor: "tripseal cursor",
-		tripseal.PurposeHandle: "tripseal handle"}[purpose]
+	name := map[tripseal.Purpose]string{
+		tripseal.PurposeState: "tripseal state", tripseal.PurposeCursor: "tripseal cursor", tripseal.PurposeHandle: "tripseal handle",
+	}[purpose]
 	if purpose == tripseal.PurposeHandle && a.verdict {
 		return usage("a handle belongs to no request: leave --method and --target out")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
-// maxSeals is how many values a key may seal for one purpose. The purposes are states and
-// cursors.
+// maxSeals is how many values a key may seal for one purpose. The purposes are states, cursors and
+// handles.
 const maxSeals = 1 << 32
 
 func newKeysList() *cobra.Command {

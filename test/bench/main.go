@@ -95,6 +95,7 @@ func comparisons() (all []comparison) {
 	)
 	all = append(all, adapterComparisons()...)
 	all = append(all, elicitComparisons()...)
+	all = append(all, doorComparisons()...)
 	all = append(all, proxyComparisons()...)
 	return append(all,
 		comparison{title: "growth: the CPU time by the size", measure: growths},

@@ -313,13 +313,18 @@ func (p proxyPair) clients(accept string) (both [2]*proxyClient) {
 // call calls a tool. It adds the JSON text extraParams at the end of the params. This text is "",
 // or begins with a comma, such as `,"requestState":"..."`.
 func (c *proxyClient) call(tool, extraParams string) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, method, tool, deployArguments, extraParams)
+	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s,"_meta":%s%s}}`, method, tool, deployArguments, meta, extraParams)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, c.address, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", c.accept)
+	r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+	r.Header.Set("Mcp-Method", method)
+	r.Header.Set("Mcp-Name", tool)
 	res, err := c.http.Do(r)
 	if err != nil {
 		return err
