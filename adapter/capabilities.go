@@ -80,11 +80,6 @@ func MissingCapabilities(needs ...Need) tripseal.WireError {
 	return tripseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
 }
 
-// CapabilityNames returns the names of the capabilities that questions need, sorted and
-// separated by commas, such as "elicitation.form, roots". Use it with an SDK that cannot
-// send the data of an error.
-func CapabilityNames(needs ...Need) string { return strings.Join(names(needs), ", ") }
-
 func names(needs []Need) (names []string) {
 	for _, need := range needs {
 		switch need.Kind {

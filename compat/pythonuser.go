@@ -15,7 +15,7 @@ const errNoClient = plain.Error("the access token names no client, but the Pytho
 // access token. Pass "" for an issuer or a subject that the token does not have. The
 // client ID is required, because every access token in the Python SDK has one. Also, if all
 // three parts could be empty, different users could have the same name. Call PythonUser in
-// your function gosdk.Options.Principal or mcpgo.Options.Principal, if your Go server opens
+// your function gosdk.Options.Principal or wire.Options.User, if your Go server opens
 // or seals tokens of Python servers.
 func PythonUser(clientID, issuer, subject string) (string, error) {
 	if clientID == "" {

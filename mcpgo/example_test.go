@@ -2,38 +2,24 @@ package mcpgo_test
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	stdlog "log"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/mcpgo"
+
+	"github.com/tripseal/tripseal/wire"
 )
-
-func ExampleProtect() {
-	log := exampleLog{}
-	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"})
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	srv := server.NewMCPServer("release", "1.0.0")
-	mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: userFromContext}) // the line
-
-	srv.AddTool(mcp.NewTool("release"), release)
-	fmt.Println("protected")
-	// Output: protected
-}
-
-// exampleLog stands in for the package log: the example calls log.Fatal, as the README does, but in
-// this package log is the name of a type.
-type exampleLog struct{}
-
-func (exampleLog) Fatal(v ...any) { stdlog.Fatal(v...) }
 
 // confirmation is what the tool remembers until the user answers.
 type confirmation struct {
@@ -48,9 +34,9 @@ func release(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult,
 	}
 	if !present {
 		result := server.NewInputRequestBuilder("").Elicit("confirm", mcp.ElicitationParams{
-			Message: "Release it?", RequestedSchema: map[string]any{"type": "object"},
+			Message: "Release it?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}},
 		}).ToolResult()
-		return result, mcpgo.SetState(ctx, result, confirmation{Version: req.GetString("version", "")})
+		return result, mcpgo.SetState(ctx, result, confirmation{Version: req.GetString("version", "1.0.0")})
 	}
 	answer := server.ElicitationResponse(req.Params.InputResponses, "confirm")
 	if answer == nil || answer.Action != mcp.ElicitationResponseActionAccept {
@@ -59,31 +45,115 @@ func release(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult,
 	return mcp.NewToolResultText("released " + asked.Version), nil
 }
 
-type verifiedUser struct{}
-
-// Principal reads the user from the context. HTTP middleware, or a context function of mcp-go,
-// puts the user there.
-func ExampleOptions_principal() {
-	verify := func(token string) (user string, err error) { return "alice", nil } // your own
-	fromRequest := func(ctx context.Context, r *http.Request) context.Context {
-		user, err := verify(r.Header.Get("Authorization"))
-		if err != nil {
-			return ctx
-		}
-		return context.WithValue(ctx, verifiedUser{}, user)
-	}
-	options := &mcpgo.Options{Principal: func(ctx context.Context) (string, error) {
-		user, ok := ctx.Value(verifiedUser{}).(string)
-		if !ok {
-			return "", errors.New("nobody is signed in")
-		}
-		return user, nil
-	}}
-	srv := server.NewMCPServer("release", "1.0.0")
-	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()})
+// engineOf returns an engine for an example.
+func engineOf(audience string) *wire.Engine {
+	boundary, err := tripseal.New(tripseal.Config{
+		Keys: tripseal.Ephemeral(), Audience: audience, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		stdlog.Fatal(err)
 	}
-	mcpgo.Protect(srv, boundary, options)
-	_ = server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromRequest))
+	engine, err := wire.New(wire.Config{Boundary: boundary})
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	return engine
+}
+
+// A tool remembers a Go value from the round that asks to the round that gets the answer. In between, the client holds
+// it as a sealed token.
+func Example() {
+	srv := server.NewMCPServer("release", "1.0.0")
+	srv.AddTool(mcp.NewTool("release"), release)
+
+	// Real authentication would verify the user. Here, a header names the user.
+	userOf := func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }
+	handler := mcpgo.Handler(srv, engineOf("release.example.com"), wire.Options{User: userOf}) // the line
+
+	web := httptest.NewServer(handler)
+	defer web.Close()
+	c := connect(web.URL)
+	defer c.Close()
+	result, err := c.CallTool(context.Background(), mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "release"}})
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	fmt.Println(result.Content[0].(mcp.TextContent).Text)
+	// Output: released 1.0.0
+}
+
+// connect returns a client of alice, who accepts every question.
+func connect(url string) *client.Client {
+	over, err := transport.NewStreamableHTTP(url, transport.WithHTTPHeaders(map[string]string{"X-User": "alice"}))
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	c := client.NewClient(over, client.WithElicitationHandler(yes{}))
+	if err := c.Start(context.Background()); err != nil {
+		stdlog.Fatal(err)
+	}
+	if _, err := c.Initialize(context.Background(), mcp.InitializeRequest{Params: mcp.InitializeParams{
+		ProtocolVersion: mcp.LATEST_PROTOCOL_VERSION, ClientInfo: mcp.Implementation{Name: "client", Version: "1.0.0"},
+	}}); err != nil {
+		stdlog.Fatal(err)
+	}
+	return c
+}
+
+type ticket struct {
+	ID   int64  `json:"id"`
+	Team string `json:"team"`
+}
+
+type ticketArgs struct {
+	Team string `json:"team"`
+}
+
+var tickets = []ticket{{1, "red"}, {2, "blue"}, {3, "red"}, {5, "red"}}
+
+// listTickets returns at most two tickets of a team. The position is the key of the last row. A database would do the
+// same with WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3: the third row only shows that there is another page.
+func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *int64) (page []ticket, next *int64, err error) {
+	for _, t := range tickets {
+		if t.Team != in.Team || after != nil && t.ID <= *after {
+			continue
+		}
+		if len(page) == 2 {
+			return page, &page[1].ID, nil // there are more tickets
+		}
+		page = append(page, t)
+	}
+	return page, nil, nil // the last page
+}
+
+// A client walks through the pages of a tool. It cannot read the cursors.
+func ExampleAddPagedTool() {
+	srv, engine := server.NewMCPServer("tickets", "1.0.0"), engineOf("tickets.example.com")
+	mcpgo.AddPagedTool(srv, engine, mcp.NewTool("list_tickets", mcp.WithInputSchema[ticketArgs]()), listTickets, nil)
+	web := httptest.NewServer(mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true})) // for one user at one machine
+	defer web.Close()
+
+	c := connect(web.URL)
+	defer c.Close()
+	arguments := map[string]any{"team": "red"}
+	for more := true; more; {
+		result, err := c.CallTool(context.Background(), mcp.CallToolRequest{
+			Params: mcp.CallToolParams{Name: "list_tickets", Arguments: arguments},
+		})
+		if err != nil {
+			stdlog.Fatal(err)
+		}
+		var page struct {
+			Items      []ticket `json:"items"`
+			NextCursor string   `json:"nextCursor"`
+		}
+		if err := json.NewDecoder(strings.NewReader(result.Content[0].(mcp.TextContent).Text)).Decode(&page); err != nil {
+			stdlog.Fatal(err)
+		}
+		fmt.Println(page.Items)
+		arguments["cursor"], more = page.NextCursor, page.NextCursor != ""
+	}
+	// Output:
+	// [{1 red} {3 red}]
+	// [{5 red}]
 }

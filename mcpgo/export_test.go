@@ -1,8 +1,4 @@
 package mcpgo
 
-// ForgetSharedStdio forgets how many stdio sessions have begun in this process. After that,
-// handlers can again send questions to older clients over stdio.
-func ForgetSharedStdio() {
-	stdioBegan.Store(false)
-	stdioBeganAgain.Store(false)
-}
+// Serve is ServeStdio on other streams.
+var Serve = serve

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -118,10 +119,15 @@ type Exchange struct {
 	page     cursor.Page
 	mark     string // the mark of the call in its _meta; "" if it has none
 	done     bool   // true if Seal has seen the answer
+	instead  atomic.Pointer[tripseal.WireError]
 }
 
 // User tells who sent the message. A server uses it for what it seals itself, such as the cursors of paged tools.
 func (x *Exchange) User() tripseal.Principal { return x.caller }
+
+// AnswerWith makes the client get this error in place of whatever the server answers to the call. A server calls it
+// before it answers, if its SDK cannot send such an error. It is safe for concurrent use.
+func (x *Exchange) AnswerWith(e tripseal.WireError) { x.instead.Store(&e) }
 
 // Open takes a message of the client. The parameter caller says which user sent it; nil means that no user is known.
 // Open never returns nil. Call Open for every message of the client. Then send the exchange's field Forward to the
@@ -149,7 +155,7 @@ func (e *Engine) turn(message string) (done func()) {
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
 // concurrent use. Call Seal for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
-	if !x.engine.proxied && x.isPlainAnswer(message) {
+	if !x.engine.proxied && x.instead.Load() == nil && x.isPlainAnswer(message) {
 		x.done = true
 		return message
 	}

@@ -43,6 +43,9 @@ func (x *Exchange) seal(ctx context.Context, message string) string {
 		return x.engine.drop(ctx, "a second answer to one request")
 	}
 	x.done = true
+	if instead := x.instead.Load(); instead != nil {
+		return errorMessage(x.ID, *instead)
+	}
 	if why != "" { // this message may be the answer, and perhaps no other message follows
 		return x.fail(ctx, why)
 	}

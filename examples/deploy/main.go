@@ -55,8 +55,7 @@ func start(sdk string, config tripseal.Config) (http.Handler, error) {
 		server, err := newServer(config)
 		return handlerOf(server), err
 	case "mcp-go":
-		server, err := newMCPGoServer(config)
-		return newMCPGoHandler(server), err
+		return newMCPGoHandler(config)
 	}
 	return nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", sdk)
 }

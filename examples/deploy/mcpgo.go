@@ -2,38 +2,56 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/cursor"
 	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/wire"
 )
 
-// newMCPGoServer returns the protected server, built with mcp-go.
-func newMCPGoServer(config tripseal.Config) (*server.MCPServer, error) {
+// newMCPGoHandler returns the HTTP handler of the protected server, built with mcp-go.
+func newMCPGoHandler(config tripseal.Config) (http.Handler, error) {
 	boundary, err := tripseal.New(config)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := wire.New(wire.Config{Boundary: boundary})
 	if err != nil {
 		return nil, err
 	}
 	srv := server.NewMCPServer("release", "1.0.0",
 		server.WithInputSchemaValidation(), server.WithStrictInputSchemaDefault())
-	protected := mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: caller})
 	add := func(name, description, done string) {
 		tool := mcp.NewTool(name, mcp.WithDescription(description), mcp.WithInputSchema[Args]())
 		srv.AddTool(tool, mcp.NewTypedToolHandler(confirmedMCPGo(done)))
 	}
 	add("deploy", "Deploy a version", "deployed")
 	add("rollback", "Go back to a version", "restored")
-	mcpgo.AddPagedTool(protected, mcp.NewTool("list_versions", mcp.WithDescription("List the versions of a service")),
+	versions := mcp.NewTool("list_versions",
+		mcp.WithDescription("List the versions of a service"), mcp.WithInputSchema[ListArgs]())
+	mcpgo.AddPagedTool(srv, engine, versions,
 		func(_ context.Context, _ mcp.CallToolRequest, in ListArgs, after *int) ([]string, *int, error) {
 			page, next := listVersions(in, after)
 			return page, next, nil
-		}, &mcpgo.PageOptions{Unbound: []string{"limit"}})
-	return srv, nil
+		}, &mcpgo.PageOptions{PageOptions: cursor.PageOptions{Unbound: []string{"limit"}}})
+	// mcp-go keeps the sessions of older clients for ever, unless it is told how long.
+	return mcpgo.Handler(srv, engine, wire.Options{User: caller}, server.WithSessionIdleTTL(time.Hour)), nil
+}
+
+// caller returns the name of the user who sent the request.
+func caller(r *http.Request) (string, error) {
+	info := auth.TokenInfoFromContext(r.Context())
+	if info == nil {
+		return "", errors.New("the request did not come through auth.RequireBearerToken")
+	}
+	return info.UserID, nil
 }
 
 // confirmedMCPGo returns the handler of a tool that asks the user before it acts.
@@ -62,14 +80,4 @@ func mcpgoAnswers(responses mcp.InputResponses) answers {
 		}
 	}
 	return all
-}
-
-// newMCPGoHandler returns an HTTP handler for the server. It adds what mcp-go does not do by
-// itself: it limits the length of a request, binds sessions to users, and deletes idle sessions.
-// Only clients of older protocol revisions have sessions.
-func newMCPGoHandler(srv *server.MCPServer) http.Handler {
-	sessions := sessions{[]byte(rand.Text())}
-	handler := server.NewStreamableHTTPServer(srv,
-		server.WithSessionIdManagerResolver(sessions), server.WithSessionIdleTTL(time.Hour))
-	return sessions.require(http.MaxBytesHandler(handler, 4<<20))
 }

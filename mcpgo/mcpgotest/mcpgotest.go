@@ -1,6 +1,4 @@
-// Package mcpgotest is for tests of handlers whose server is protected by package mcpgo.
-// With [Context], a test can call such a handler directly. To test a whole server, send it
-// requests with its HandleMessage method or with mcp-go's client.
+// Package mcpgotest is for tests of handlers that use [mcpgo.State] and [mcpgo.SetState], without a server.
 package mcpgotest
 
 import (
@@ -10,6 +8,5 @@ import (
 	"github.com/tripseal/tripseal/mcpgo/internal/passage"
 )
 
-// Context returns a context for a test that calls a handler directly. It is marked as if
-// the call came through a boundary: [mcpgo.Sealed] returns true for it.
-func Context(t testing.TB) context.Context { return &passage.Call{Context: t.Context()} }
+// Context returns a context for a test that calls a handler directly. It is marked as if the call came through a door.
+func Context(t testing.TB) context.Context { return passage.With(t.Context(), new(passage.Call)) }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // newServer returns the server for the conformance suite, built with the official SDK.
 func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err error) {
 	implementation := &mcp.Implementation{Name: "tripseal-conformance", Version: "1.0.0"}
 	server = mcp.NewServer(implementation, &mcp.ServerOptions{PageSize: s.pageSize})
-	if !s.unprotected {
+	if !s.unprotected && s.sdk != officialDoor {
 		boundary, err := tripseal.New(s.config)
 		if err != nil {
 			return nil, nil, err
@@ -57,10 +58,15 @@ func sdkUser(_ context.Context, req mcp.Request) (string, error) {
 	return req.GetExtra().Header.Get(userHeader), nil
 }
 
-func sdkHandler(server *mcp.Server) http.Handler {
-	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
+// sdkHandler returns an HTTP handler for the server, behind a door if there is an engine.
+func sdkHandler(server *mcp.Server, engine *wire.Engine) http.Handler {
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
 		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
 	})
+	if engine == nil {
+		return handler
+	}
+	return engine.Handler(handler, doorOptions)
 }
 
 func sdkQuestions(questions map[string]question) mcp.InputRequestMap {

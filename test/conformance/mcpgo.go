@@ -13,26 +13,16 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // newMCPGoServer returns the server for the conformance suite, built with mcp-go.
-func newMCPGoServer(s settings) (srv *server.MCPServer, protected *mcpgo.Protected, err error) {
+func newMCPGoServer(s settings) *server.MCPServer {
 	var limits []server.ServerOption
 	if s.pageSize > 0 {
 		limits = append(limits, server.WithPaginationLimit(s.pageSize))
 	}
-	srv = server.NewMCPServer("tripseal-conformance", "1.0.0", limits...)
-	if !s.unprotected {
-		boundary, err := tripseal.New(s.config)
-		if err != nil {
-			return nil, nil, err
-		}
-		options := &mcpgo.Options{AllowAnonymous: true, Unsolicited: unsolicited, Principal: mcpgoUser}
-		if s.startOver {
-			options.RejectedText = mcpgo.StartOver
-		}
-		protected = mcpgo.Protect(srv, boundary, options)
-	}
+	srv := server.NewMCPServer("tripseal-conformance", "1.0.0", limits...)
 	for name, scenario := range tools {
 		tool := mcp.NewToolWithRawSchema(prefix+name, "for the conformance suite", json.RawMessage(`{"type":"object"}`))
 		srv.AddTool(tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -58,7 +48,7 @@ func newMCPGoServer(s settings) (srv *server.MCPServer, protected *mcpgo.Protect
 		}
 		return builder(reply).PromptResult(), nil
 	})
-	return srv, protected, nil
+	return srv
 }
 
 type userKey struct{}
@@ -68,14 +58,19 @@ func mcpgoUser(ctx context.Context) (string, error) {
 	return user, nil
 }
 
-// mcpgoHandler returns an HTTP handler for the server. It sets two limits that mcp-go does
-// not set by itself: the length of a request, and how long an idle session is kept. Only
-// clients of older protocol revisions have sessions.
-func mcpgoHandler(srv *server.MCPServer) http.Handler {
-	user := server.WithHTTPContextFunc(func(ctx context.Context, r *http.Request) context.Context {
-		return context.WithValue(ctx, userKey{}, r.Header.Get(userHeader))
-	})
-	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, user, server.WithSessionIdleTTL(time.Hour)), 4<<20)
+// mcpgoHandler returns an HTTP handler for the server. Without an engine, nothing protects it. mcp-go keeps the sessions
+// of older protocol revisions for ever, unless it is told how long.
+func mcpgoHandler(srv *server.MCPServer, engine *wire.Engine) http.Handler {
+	options := []server.StreamableHTTPOption{
+		server.WithHTTPContextFunc(func(ctx context.Context, r *http.Request) context.Context {
+			return context.WithValue(ctx, userKey{}, r.Header.Get(userHeader))
+		}),
+		server.WithSessionIdleTTL(time.Hour),
+	}
+	if engine == nil {
+		return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, options...), 4<<20)
+	}
+	return mcpgo.Handler(srv, engine, doorOptions, options...)
 }
 
 // declaredBy returns the capabilities that the client declared in the request. If the request

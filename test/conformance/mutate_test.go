@@ -49,7 +49,7 @@ const (
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 	count, seed := number(t, "TRIPSEAL_MUTATIONS", usualCount), number(t, "TRIPSEAL_MUTATION_SEED", time.Now().UnixNano())
 	t.Logf("TRIPSEAL_MUTATION_SEED=%d", seed)
-	for _, sdk := range []string{"go-sdk", "mcp-go"} {
+	for _, sdk := range []string{officialSDK, mcpgoSDK} {
 		t.Run(sdk, func(t *testing.T) {
 			for kind, failure := range attack(t, sdk, count, uint64(seed), faults{}) {
 				t.Errorf("%s: %s", kind, failure)
@@ -100,8 +100,8 @@ func TestTheJudgeNoticesWhatGoesWrong(t *testing.T) {
 			kept = append(kept, make([]byte, 1<<20))
 		}}, []string{"memory", "no answer"}},
 	} {
-		for _, sdk := range []string{"go-sdk", "mcp-go"} {
-			if sdk == "mcp-go" && !c.faults.unprotected {
+		for _, sdk := range []string{officialSDK, mcpgoSDK} {
+			if sdk == mcpgoSDK && !c.faults.unprotected {
 				continue // the other faults are in front of the SDK
 			}
 			found := attack(t, sdk, 1000, 1, c.faults)
@@ -137,7 +137,7 @@ func attack(t *testing.T, sdk string, count int64, seed uint64, f faults) map[st
 	web.Start()
 	defer web.Close()
 
-	honestly, recorded := client{url: web.URL, listens: sdk == "mcp-go"}, new(recording)
+	honestly, recorded := client{url: web.URL, listens: sdk == mcpgoSDK}, new(recording)
 	for _, honestly.user = range []string{"alice", "bob"} {
 		for _, call := range honestCalls(sdk, f.unprotected) {
 			if err := recorded.call(t.Context(), &honestly, call); err != nil {
@@ -203,7 +203,7 @@ func honestCalls(sdk string, unprotected bool) []wireCall {
 	}
 	if !unprotected {
 		calls = append(calls, wireCall{"tools/call", map[string]any{"name": "list", "arguments": service("a")}, nil})
-		if sdk == "go-sdk" {
+		if sdk == officialSDK {
 			calls = append(calls, wireCall{"tools/call", map[string]any{"name": "elicits", "arguments": service("a")}, answer})
 		}
 	}
@@ -215,41 +215,40 @@ func honestCalls(sdk string, unprotected bool) []wireCall {
 func witnessed(t *testing.T, sdk string, j *judge, unprotected bool) (handler http.Handler) {
 	t.Helper()
 	tools["witness"] = j.witness
-	s := settings{unprotected: unprotected, pageSize: 5, config: tripseal.Config{
+	s := settings{sdk: sdk, unprotected: unprotected, pageSize: 5, config: tripseal.Config{
 		Keys: tripseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
 	}}
 	if unprotected {
 		s.pageSize = 0
 	}
-	if sdk == "mcp-go" {
-		srv, protected, err := newMCPGoServer(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if protected != nil {
-			mcpgo.AddPagedTool(protected, mcpgotypes.NewTool("list"),
+	engine, err := newEngine(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sdk == mcpgoSDK {
+		srv := newMCPGoServer(s)
+		if engine != nil {
+			mcpgo.AddPagedTool(srv, engine, mcpgotypes.NewTool("list"),
 				func(ctx context.Context, _ mcpgotypes.CallToolRequest, in listArgs, after *position) ([]int, *position, error) {
 					user, _ := mcpgoUser(ctx)
 					return j.list(user, in, after)
 				}, nil)
 		}
-		handler = mcpgoHandler(srv)
-	} else {
-		server, protected, err := newServer(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if protected != nil {
-			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list"},
-				func(ctx context.Context, req *mcp.CallToolRequest, in listArgs, after *position) ([]int, *position, error) {
-					user, _ := sdkUser(ctx, req)
-					return j.list(user, in, after)
-				}, nil)
-			elicit.AddTool(protected, &mcp.Tool{Name: "elicits"}, j.elicits)
-		}
-		handler = sdkHandler(server)
+		return mcpgoHandler(srv, engine)
 	}
-	return handler
+	server, protected, err := newServer(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if protected != nil {
+		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list"},
+			func(ctx context.Context, req *mcp.CallToolRequest, in listArgs, after *position) ([]int, *position, error) {
+				user, _ := sdkUser(ctx, req)
+				return j.list(user, in, after)
+			}, nil)
+		elicit.AddTool(protected, &mcp.Tool{Name: "elicits"}, j.elicits)
+	}
+	return sdkHandler(server, engine)
 }
 
 // witness asks twice. Its state says which call it was written for.

@@ -15,6 +15,7 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "answers that were not asked for never reach the handler", unaskedAnswers),
 	forCarriers(allCarriers, "answers of an earlier round never reach the handler", earlierAnswers),
 	forCarriers(allCarriers, "an answer of another kind never reaches the handler", otherKinds),
+	forCarriers(allCarriers, "an answer with a null never reaches the handler", nullAnswers),
 	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
 	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
@@ -22,12 +23,12 @@ var answerPromises = slices.Concat(
 		pinnedWording),
 )
 
-// kindCase is a kind of question, with a complete answer and several incomplete or wrong
-// ones.
+// kindCase is a kind of question, with a complete answer, several with a null, and several incomplete or wrong ones.
 type kindCase struct {
 	kind         tripseal.Kind
 	capabilities string // client capabilities that do not cover this kind
 	whole        string
+	nulls        []string
 	unsound      []string
 }
 
@@ -36,16 +37,16 @@ const sampled = `{"role":"assistant","model":"m","content":{"type":"text","text"
 var kindCases = []kindCase{
 	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, accepted, []string{
 		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
-		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`,
-		`{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`},
+		[]string{`{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
 	{tripseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
-		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
+		`{"action":"accept","content":{"value":null}}`}, []string{`{"action":"bogus"}`}},
 	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, sampled, []string{
-		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
-		`{"role":"assistant","model":"m","content":[null]}`,
-		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`}},
+		`{"role":"assistant","model":"m","content":null}`, `{"role":"assistant","model":"m","content":[null]}`,
+		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`},
+		[]string{`{"role":"assistant","model":"m","content":[]}`}},
 	{tripseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
-		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
+		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}, nil},
 }
 
 // asking returns a handler that asks one question of this kind. The question's key is
@@ -128,11 +129,19 @@ func otherKinds(a *trial, c carrier) {
 	}
 }
 
+func nullAnswers(a *trial, c carrier) {
+	wrongAnswers(a, c, func(k kindCase) []string { return k.nulls })
+}
+
 func unsoundAnswers(a *trial, c carrier) {
+	wrongAnswers(a, c, func(k kindCase) []string { return k.unsound })
+}
+
+func wrongAnswers(a *trial, c carrier, answers func(kindCase) []string) {
 	for _, k := range kindCases {
 		rig := a.serve(asking(k.kind))
 		retry := rig.begin(c.from("alice"))
-		for _, answer := range k.unsound {
+		for _, answer := range answers(k) {
 			rig.keptFrom(answer, retry.answering(`{"confirm":`+answer+`}`))
 		}
 	}

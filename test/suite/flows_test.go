@@ -17,7 +17,7 @@ var flowPromises = slices.Concat(
 	forCarriers(allCarriers, "a flow has several rounds", severalRounds),
 	forCarriers(allCarriers, "a question needs no state", questionWithoutState),
 	forCarriers(allCarriers, "a state needs no question", stateWithoutQuestion),
-	forCarriers(allCarriers, "a state on a complete result is dropped", strayState),
+	forCarriers(allCarriers, "a state on a complete result never leaves", strayState),
 	forCarriers(allCarriers, "a call that asks nothing gets no token", asksNothing),
 	forCarriers(allCarriers, "an empty state is none", emptyState),
 	forCarriers(allCarriers, "a flow ends at its last round", lastRound),
@@ -128,8 +128,11 @@ func strayState(a *trial, c carrier) {
 	rig := a.serve(func(context.Context, Call) (Result, error) {
 		return Result{Text: "done", State: secretState}, nil
 	})
-	rig.completes(c.from("alice"))
-	rig.tellsNothing("a complete result", rig.send(c.from("alice")))
+	response := rig.send(c.from("alice")) // the result without the state, or an error
+	if response.token() != "" || response.Error == nil && response.text() != "done" {
+		a.failf("a complete result: %.500s", response.raw)
+	}
+	rig.tellsNothing("a complete result", response)
 }
 
 func asksNothing(a *trial, c carrier) {

@@ -1,12 +1,10 @@
 package suite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,27 +38,7 @@ func serveOfficial(server *mcp.Server, s Server) Client {
 		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
 		Logger:    s.Logger,
 	})
-	return func(user string, request []byte) []byte {
-		var head struct {
-			Method string
-			Params struct{ Name, URI string }
-		}
-		if err := json.Unmarshal(request, &head); err != nil {
-			return []byte(err.Error())
-		}
-		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(request))
-		for name, value := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", userHeader: user,
-			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": head.Method, "Mcp-Name": head.Params.Name + head.Params.URI,
-		} {
-			if value != "" {
-				r.Header.Set(name, value)
-			}
-		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		return w.Body.Bytes()
-	}
+	return clientOf(handler)
 }
 
 func addOfficial(server *mcp.Server, s Server) {

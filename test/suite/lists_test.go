@@ -66,11 +66,7 @@ func (r *rig) firstCursor(user, method string) string {
 }
 
 func (r *rig) refuses(what, user, method, text string) {
-	refusal := cursor.Wire(cursor.ErrInvalid)
-	if message := r.invalidCursor; message != "" {
-		refusal.Message = message
-	}
-	r.isRefusal(what, r.list(user, method, text), refusal)
+	r.isRefusal(what, r.list(user, method, text), cursor.Wire(cursor.ErrInvalid))
 }
 
 func (r *rig) goesOn(user, method, text string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,62 +12,32 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/wire"
 )
 
-// markSDK is mark3labs/mcp-go with mcpgo. docs/threat-model.md describes what the adapter cannot do because of
-// this SDK.
+// markSDK is mark3labs/mcp-go behind a door.
 var markSDK = system{
-	start:         startMark,
-	invalidCursor: "illegal base64 data at input byte 0",
-	cannot: map[string]string{
-		"resource: *": resourcesCannotAsk,
-		"template: *": resourcesCannotAsk,
-		"RejectedText is the rejection of tools alone": resourcesCannotAsk,
-
-		"tool: a state for a target that does not exist is rejected like any other":   notFoundFirst,
-		"prompt: a state for a target that does not exist is rejected like any other": notFoundFirst,
+	start: func(t *testing.T, s Server) Client {
+		var options []server.ServerOption
+		if s.PageSize > 0 {
+			options = append(options, server.WithPaginationLimit(s.PageSize))
+		}
+		srv := server.NewMCPServer("test", "1", options...)
+		addMark(srv, s)
+		return throughDoor(t, s, func(engine *wire.Engine, options wire.Options) http.Handler {
+			return mcpgo.Handler(srv, engine, options)
+		})
 	},
+	cannot: doorsCannot(withArguments, nil),
 }
-
-const (
-	resourcesCannotAsk = "handlers of resources return contents, so they cannot ask and have no state"
-	notFoundFirst      = "a call of an unknown tool or prompt fails before any middleware"
-	listsCannotFail    = "a hook cannot fail a list, so a page comes with a cursor that no list accepts"
-)
 
 func init() {
-	for _, list := range []string{"tools", "prompts", "resources", "resources templates"} {
-		markSDK.cannot["list of "+list+": a cursor needs a user if the boundary says so"] = listsCannotFail
-		markSDK.cannot["list of "+list+": a principal that fails refuses the cursor"] = listsCannotFail
+	for _, promise := range []string{"resource: *", "template: *", "RejectedText is the rejection of tools alone"} {
+		markSDK.cannot[promise] = resourcesCannotAsk
 	}
 }
 
-type userKey struct{}
-
-// startMark starts a server, and returns a client that calls it without a transport. The
-// client passes the user in the context.
-func startMark(t *testing.T, s Server) Client {
-	var options []server.ServerOption
-	if s.PageSize > 0 {
-		options = append(options, server.WithPaginationLimit(s.PageSize))
-	}
-	srv := server.NewMCPServer("test", "1", options...)
-	mcpgo.Protect(srv, s.Boundary, &mcpgo.Options{
-		Principal: func(ctx context.Context) (string, error) {
-			user, _ := ctx.Value(userKey{}).(string)
-			return s.Principal(ctx, user)
-		},
-		AllowAnonymous: s.AllowAnonymous, RejectedText: s.RejectedText, Logger: s.Logger,
-	})
-	addMark(srv, s)
-	return func(user string, request []byte) []byte {
-		response, err := json.Marshal(srv.HandleMessage(context.WithValue(t.Context(), userKey{}, user), request))
-		if err != nil {
-			return []byte(err.Error())
-		}
-		return response
-	}
-}
+const resourcesCannotAsk = "handlers of resources return contents, so they cannot ask and have no state"
 
 func addMark(srv *server.MCPServer, s Server) {
 	for name, handle := range s.Tools {

@@ -144,7 +144,7 @@ var mutants = map[string]mutant{
 		return result, err
 	}), []string{
 		"tool: a call that asks nothing gets no token",
-		"tool: a state on a complete result is dropped",
+		"tool: a state on a complete result never leaves",
 	}},
 }
 
@@ -235,17 +235,21 @@ func handling(change func(Handler, context.Context, Call) (Result, error)) func(
 	}
 }
 
+// survivePanics makes handlers of the official SDK return their panics as errors, because that SDK would end the
+// process.
+var survivePanics = handling(func(handle Handler, ctx context.Context, call Call) (_ Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return handle(ctx, call)
+})
+
 // startBare makes a server of the official SDK that nothing protects. It survives a handler's panic, and takes an
 // empty state for one that it does not know.
 func startBare(_ *testing.T, s Server) Client {
-	handling(func(handle Handler, ctx context.Context, call Call) (_ Result, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%v", r)
-			}
-		}()
-		return handle(ctx, call)
-	})(&s)
+	survivePanics(&s)
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: s.PageSize})
 	client := serveOfficial(server, s)
 	return func(user string, request []byte) []byte {

@@ -305,8 +305,7 @@ func (r *rig) rejects(what string, request request) {
 // isRefusal fails the trial if the response is not an error with the wanted message, or if it
 // differs from the first response with this message.
 func (r *rig) isRefusal(what string, response *response, want tripseal.WireError) {
-	if response.Error == nil || response.Error.Message != want.Message ||
-		response.Error.Code != -32602 && response.Error.Code != -32603 {
+	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != want.Code {
 		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-// A system is one way to protect a server: today an adapter of an SDK. The promises are the same for all of them.
+// A system is one way to protect a server: with the adapter of an SDK, or with a door.
 type system struct {
 	// start makes a protected server, and returns a client of it. A promise starts as many servers as it needs.
 	start func(t *testing.T, server Server) Client
@@ -22,11 +22,9 @@ type system struct {
 	// promises that begin with the text before it. These promises are tested too: a broken one is reported as
 	// skipped, and an entry that is kept whole fails, because it must be removed.
 	cannot map[string]string
-	// invalidCursor is the message of the error that refuses a cursor; "" means that of package cursor.
-	invalidCursor string
 }
 
-var systems = map[string]system{"gosdk": officialSDK, "mcpgo": markSDK}
+var systems = map[string]system{"gosdk": officialSDK, "mcpgo": markSDK, "gosdk behind a door": officialDoor}
 
 func TestEverySystemKeepsItsPromises(t *testing.T) {
 	for name, system := range systems {
