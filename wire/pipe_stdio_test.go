@@ -15,9 +15,9 @@ import (
 	"github.com/tripseal/tripseal/wire"
 )
 
-// inProcess runs a test of a server in this process, which reads from in and writes to out. When the test returns, no
+// pipeInProcess runs a test of a server in this process, which reads from in and writes to out. When the test returns, no
 // goroutine of the door may be left: synctest fails if one is.
-func inProcess(t *testing.T, test func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser)) {
+func pipeInProcess(t *testing.T, test func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newPipe(t, tripseal.Config{}, wire.Config{})
@@ -28,7 +28,7 @@ func inProcess(t *testing.T, test func(r *pipeRig, client io.WriteCloser, in io.
 }
 
 func TestTheDoorEndsWhenTheClientsInputEndsAndTheServerHasClosed(t *testing.T) {
-	inProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
+	pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 		var served sync.WaitGroup
 		served.Go(func() {
 			lines := bufio.NewReader(in)
@@ -65,7 +65,7 @@ func TestTheDoorEndsWhenTheClientsInputEndsAndTheServerHasClosed(t *testing.T) {
 // The server may stop to read before it closes its output, as a server does whose context ends.
 func TestAServerThatHasClosedItsOutputDoesNotHoldTheDoor(t *testing.T) {
 	for _, line := range []string{pipeCall("2", "deploy", ""), aside} {
-		inProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
+		pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 			lines := bufio.NewReader(in)
 			go r.write(client, []string{pipeCall("1", "deploy", "")})
 			if _, err := lines.ReadString('\n'); err != nil {
@@ -88,7 +88,7 @@ func TestAServerThatHasClosedItsOutputDoesNotHoldTheDoor(t *testing.T) {
 }
 
 func TestAServerThatClosesItsInputFailsRequests(t *testing.T) {
-	inProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
+	pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 		go r.write(client, []string{pipeCall("1", "deploy", "")})
 		synctest.Wait()
 		in.Close()
@@ -105,7 +105,7 @@ func TestAServerThatClosesItsInputFailsRequests(t *testing.T) {
 }
 
 func TestAServerThatReadsNothingCanStillAnswer(t *testing.T) {
-	inProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
+	pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 		lines := bufio.NewReader(in)
 		go r.write(client, []string{pipeCall("1", "deploy", ""), pipeCall("2", "deploy", ""), pipeCall("3", "deploy", "")})
 		for range 2 {
@@ -123,7 +123,7 @@ func TestAServerThatReadsNothingCanStillAnswer(t *testing.T) {
 }
 
 func TestAClientThatTakesNoAnswersEndsTheDoor(t *testing.T) {
-	inProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
+	pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 		gone := errors.New("gone")
 		r.client.fail(gone)
 		go io.WriteString(client, "no message\n")
