@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
@@ -54,7 +54,7 @@ func screenAnswer(answer mcp.InputResponse) mcp.InputResponse {
 			}
 			return a
 		}
-		isWhole = a != nil && a.Action == "accept" && (a.Content == nil || !adapter.HasNull(a.Content))
+		isWhole = a != nil && a.Action == "accept" && (a.Content == nil || !parts.HasNull(a.Content))
 	case *mcp.CreateMessageResult:
 		isWhole = a != nil && whole.Content(a.Content)
 	case *mcp.CreateMessageWithToolsResult:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
@@ -137,14 +138,14 @@ func copyClaim(value any) any {
 // call's arguments are valid only until the copy is released. If there are no arguments, or if they
 // are longer than the limit and so cannot be digested, keepArguments copies nothing and returns
 // nil.
-func (c *call) keepArguments(limit int) (kept *adapter.Arguments) {
+func (c *call) keepArguments(limit int) (kept *parts.Arguments) {
 	switch {
 	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > limit:
 		return nil
 	case c.method == methodPrompt:
-		kept = adapter.CopyStrings(c.promptArgs)
+		kept = parts.CopyStrings(c.promptArgs)
 	default:
-		kept = adapter.CopyArguments(c.arguments)
+		kept = parts.CopyArguments(c.arguments)
 	}
 	c.arguments = kept.Text()
 	return kept

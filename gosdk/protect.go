@@ -12,6 +12,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
@@ -94,7 +95,7 @@ type Protection struct {
 	anonymous   atomic.Bool     // true after the log has warned that nobody is authenticated
 	halfNamed   sync.Map        // the errors that warnHalfNamed has logged, by their text
 	paired      atomic.Bool     // true if the receiving and the sending middleware are on one server
-	unlisted    adapter.Unlisted
+	unlisted    parts.Unlisted
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
@@ -144,7 +145,7 @@ func (p *Protected) Server() *mcp.Server { return p.server }
 func (p *Protected) Boundary() *tripseal.Boundary { return p.protection.boundary }
 
 // installed has the servers that Install has protected.
-var installed adapter.Table[mcp.Server, struct{}]
+var installed parts.Table[mcp.Server, struct{}]
 
 // Protect installs the middleware on a server. Call it once for each server. Middleware
 // that is added later runs first: so before you call Protect, add the middleware that

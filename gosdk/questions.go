@@ -12,6 +12,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 	"github.com/tripseal/tripseal/gosdk/internal/whole"
 )
@@ -68,14 +69,14 @@ func (p *Protection) checkWritable(ctx context.Context, method string, asking an
 func checkJSON(asking any) error {
 	switch q := asking.(type) {
 	case *mcp.ElicitParams:
-		if err := adapter.CheckWritable(map[string]any(q.Meta)); err != nil {
+		if err := parts.CheckWritable(map[string]any(q.Meta)); err != nil {
 			return err
 		}
-		return adapter.CheckWritable(q.RequestedSchema)
+		return parts.CheckWritable(q.RequestedSchema)
 	case *mcp.ListRootsParams:
-		return adapter.CheckWritable(map[string]any(q.Meta))
+		return parts.CheckWritable(map[string]any(q.Meta))
 	}
-	return adapter.CheckWritable(asking)
+	return parts.CheckWritable(asking)
 }
 
 // needOf returns what a client must declare before it is asked a question.

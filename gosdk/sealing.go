@@ -8,6 +8,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
 
@@ -39,7 +40,7 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (tripseal.Req
 	p.warnUsers(ctx, &by)
 	request := tripseal.Request{Method: c.method, Target: c.target, Principal: p.principalOf(&by), Arguments: bytes.Clone(c.arguments)}
 	if c.method == methodPrompt {
-		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
+		request.Arguments = parts.AppendStrings(nil, c.promptArgs)
 	}
 	return request, nil
 }

@@ -1,4 +1,4 @@
-package adapter
+package parts
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package adapter
+package parts
 
 // Len returns how many objects are remembered.
 func (t *Table[K, V]) Len() int {
