@@ -411,7 +411,9 @@ func TestMessagesWithoutStateStayAsTheyAre(t *testing.T) {
 	}
 	stream := "\ufeff: hi\r\n\r\nid: 1\r\ndata: { \"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\r\n" +
 		"data:  \"params\":{} }\r\n\r\n:\r\nretry: 5\rdata:\r\revent: message\ndata:" + doneMessage + "\n\n"
-	if a := newFront(t, writes(200, eventType, stream)).do("POST", callMessage); a.body != stream {
+	same := ": hi\n\nid: 1\ndata: { \"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\n" +
+		"data:  \"params\":{} }\n\n:\nretry: 5\ndata: \n\nevent: message\ndata: " + doneMessage + "\n\n"
+	if a := newFront(t, writes(200, eventType, stream)).do("POST", callMessage); a.body != same {
 		t.Errorf("%q becomes %q", stream, a.body)
 	}
 }
@@ -450,7 +452,7 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
-			for _, text := range []string{":\r\n", ": ping\n\n", event(progress), ":\n", "retry: 5\ndata:\n\n"} {
+			for _, text := range []string{":\n", ": ping\n\n", event(progress), ":\n", "retry: 5\ndata: \n\n"} {
 				next <- text
 				got := make([]byte, len(text))
 				if _, err := io.ReadFull(res.Body, got); err != nil || string(got) != text {
@@ -759,8 +761,8 @@ func TestRefusalsOfTheServerKeepWhatTheClientNeeds(t *testing.T) {
 }
 
 func TestMessagesThatTheServerSendsOnItsOwnPass(t *testing.T) {
-	const stream = ":\r\n\r\nid: 3\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n" +
-		"data: {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"elicitation/create\",\"params\":{\"message\":\"?\"}}\r\r"
+	const stream = ":\n\nid: 3\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n" +
+		"data: {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"elicitation/create\",\"params\":{\"message\":\"?\"}}\n\n"
 	f := newFront(t, writes(200, eventType, stream+event(askingMessage)+event(canary)))
 	if a := f.do("GET", ""); a.status != 200 || a.body != stream+event(failedMessage) {
 		t.Errorf("%+v", a)

@@ -183,7 +183,7 @@ func (a *response) flow() {
 	if a.events.out = a.events.out[:0]; cap(a.events.out) > chunkSize {
 		a.events.out = nil
 	}
-	a.share.resize(2*cap(a.events.event) + cap(a.events.out))
+	a.share.resize(a.events.size())
 	if err := a.events.failed; err != nil && !a.ended {
 		a.log("a stream was ended", "cause", err.Error())
 		a.endEvents()
@@ -198,6 +198,7 @@ func (a *response) endEvents() {
 		a.logReplaced("the stream ended before the answer")
 		a.events.out = a.events.out[:0]
 		a.events.sendData(a.exchange.Failed())
+		a.events.out = append(a.events.out, '\n')
 		a.send(a.events.out)
 	}
 	a.ended = true
