@@ -253,8 +253,11 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return p.serve(ctx, cmd, parts, logger)
 	}
+	for _, secret := range []string{keys.Variable, p.keys.variable, p.used.redisEnv} {
+		os.Unsetenv(secret) // the server inherits the rest, and may have a tool that shows it
+	}
 	code, err := stdiocarrier.Run(ctx, stdiocarrier.Config{
-		Engine: parts.engine, Command: args, Hidden: []string{keys.Variable, p.keys.variable, p.used.redisEnv},
+		Engine: parts.engine, Command: args,
 		In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Errors: cmd.ErrOrStderr(), Logger: logger,
 	})
 	switch {

@@ -308,9 +308,15 @@ func TestUsedTokensAreRememberedInRedis(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// A server on stdio inherits the environment, and may have a tool that shows it.
+	var errs lockedBuffer
+	code := run([]string{"proxy", "--audience", "test", "--single-use", "--redis-env", "TEST_REDIS", "--ephemeral", "--",
+		"sh", "-c", "echo the variable is \"$TEST_REDIS\" >&2"}, strings.NewReader(""), io.Discard, &errs)
+	if text := errs.String(); code != 0 || !strings.Contains(text, "the variable is \n") {
+		t.Errorf("exit code %d, %s", code, text)
+	}
 	server.kill()
-	var errs bytes.Buffer
-	code := run([]string{"proxy", "--audience", "test", "--single-use", "--redis", address, "--upstream", "http://127.0.0.1:1/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &errs)
+	code = run([]string{"proxy", "--audience", "test", "--single-use", "--redis", address, "--upstream", "http://127.0.0.1:1/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "--redis") {
 		t.Errorf("a Redis that is away: exit code %d, %s", code, &errs)
 	}

@@ -34,30 +34,25 @@ type Config struct {
 	Upstream *url.URL
 	// Identity tells who sends a request. Required.
 	Identity identity.Identity
-	// ForwardIdentity says whether the server gets the headers that identify the user to the proxy. If it is false,
-	// these headers are removed.
+	// ForwardIdentity says whether the server gets the headers that identify the user to the proxy.
 	ForwardIdentity bool
-	// AllowOrigins lists the origins of the web pages that may send requests, such as https://app.example.com. If the
-	// list is empty, only pages from the proxy's own address may send requests, and only if that address is an IP
-	// address or localhost. Requests without the header Origin are always allowed.
+	// AllowOrigins lists the origins of the web pages that may send requests, such as https://app.example.com. Empty
+	// means the proxy's own address, if it is an IP address or localhost.
 	AllowOrigins []string
 	// Door has the limits of the door, and Ended. [New] sets who calls.
 	Door wire.Options
 	// Timeout is how long the server may take to begin its answer. If the answer is JSON, the server then has the same
 	// time again to complete it. Streams of events may take any time. 0 means 5 minutes.
 	Timeout time.Duration
-	// TLS has the settings of TLS with the server: how its certificate is verified, and which certificate the proxy
-	// shows to it. If TLS is nil, the server's certificate must be from an authority that the system trusts, and the
-	// proxy shows no certificate.
+	// TLS has the settings of TLS with the server. Nil means the authorities that the system trusts, and that the proxy
+	// shows no certificate.
 	TLS *tls.Config
-	// Metadata is the RFC 9728 document that the handler serves. Nil means that the handler forwards requests for the
-	// document to the server.
+	// Metadata is the RFC 9728 document that the handler serves. Nil means the server's own document.
 	Metadata []byte
-	// MetadataPath is the path at which clients reach the resource that Metadata describes, if it differs from the path
-	// of Upstream.
+	// MetadataPath is the path of the resource that Metadata describes, if it is not that of Upstream.
 	MetadataPath string
-	// Logger gets a record of each request that the proxy refuses, and of each request that the server does not answer.
-	// Nil means [slog.Default].
+	// Logger gets a record of each request that the proxy refuses or that the server does not answer. Nil means
+	// [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -172,7 +167,7 @@ type visit struct {
 	caller tripseal.Principal
 	client *http.Request      // the request as it came
 	cancel context.CancelFunc // ends the request to the server
-	late   *time.Timer        // ends a JSON answer that takes too long; nil for other answers
+	inTime func() bool        // stops the timer that ends a JSON answer that takes too long
 }
 
 type visitKey struct{}
@@ -229,12 +224,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	v := &visit{caller: caller, client: r, cancel: cancel}
-	defer func() {
-		if v.late != nil {
-			v.late.Stop()
-		}
-	}()
+	v := &visit{caller: caller, client: r, cancel: cancel, inTime: func() bool { return true }}
+	defer func() { v.inTime() }()
 	h.door.ServeHTTP(w, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
 }
 

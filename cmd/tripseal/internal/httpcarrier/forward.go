@@ -64,10 +64,10 @@ func (h *Handler) answered(res *http.Response) error {
 	h.dropPages(res.Header)
 	if mediaType(res.Header) == "application/json" {
 		v := visitOf(res.Request)
-		v.late = time.AfterFunc(h.config.Timeout, func() {
+		v.inTime = time.AfterFunc(h.config.Timeout, func() {
 			h.log(v.client, "the server did not complete its answer", "cause", "it took too long")
 			v.cancel()
-		})
+		}).Stop
 	}
 	return nil
 }

@@ -8,16 +8,15 @@ import (
 	"net/http"
 )
 
-// discover is a request that every server of revision 2026-07-28 answers. A server of an
-// older revision answers it with an error, which also shows that the server is there.
+// discover is a request that every server of revision 2026-07-28 answers. A server of an older revision answers it with
+// an error, which also shows that the server is there.
 const discover = `{"jsonrpc":"2.0","id":"tripseal","method":"server/discover","params":{"_meta":{` +
 	`"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"tripseal","version":"0"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-// Look sends the server a harmless request. It returns nil if the server can be used now, and
-// otherwise an error that says why not. The status 401 is no error: it shows that the server
-// is there.
+// Look sends the server a harmless request. It returns nil if the server can be used now, and otherwise an error that
+// says why not. The status 401 is no error: it shows that the server is there.
 func (h *Handler) Look(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.Upstream.String(), bytes.NewReader([]byte(discover)))
 	if err != nil {

@@ -55,13 +55,12 @@ func (h *Handler) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	address := *h.config.Upstream
 	address.Path, address.RawPath, address.RawQuery = r.URL.Path, "", ""
+	var res *http.Response
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
-	if err != nil {
-		h.refuse(w, r, http.StatusBadGateway, "the address of the metadata is wrong")
-		return
+	if err == nil {
+		ask.Header.Set("Accept", "application/json")
+		res, err = h.transport.RoundTrip(ask)
 	}
-	ask.Header.Set("Accept", "application/json")
-	res, err := h.transport.RoundTrip(ask)
 	if err != nil {
 		h.refuse(w, r, http.StatusBadGateway, cause(err))
 		return

@@ -55,8 +55,7 @@ func (h *Handler) allowPage(header http.Header, r *http.Request, metadata bool) 
 	switch {
 	case metadata && h.config.Metadata != nil:
 		header.Set(allowOrigin, "*")
-	case metadata || len(h.origins) == 0:
-	default:
+	case !metadata && len(h.origins) > 0:
 		header.Set("Vary", "Origin")
 		if values := r.Header["Origin"]; len(values) > 0 && h.allowsOrigin(r) {
 			header.Set(allowOrigin, values[0])

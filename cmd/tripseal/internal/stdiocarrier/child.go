@@ -4,8 +4,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -21,15 +19,13 @@ type child struct {
 func start(config Config, grace time.Duration) (*child, error) {
 	cmd := exec.Command(config.Command[0], config.Command[1:]...)
 	cmd.Stderr = config.Errors
-	cmd.Env = without(os.Environ(), config.Hidden)
 	cmd.WaitDelay = grace // so that Wait ends even if the server leaves behind a process that keeps standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// This does not use cmd.StdoutPipe, because Wait would close the pipe before all of it has
-	// been read.
+	// This does not use cmd.StdoutPipe, because Wait would close the pipe before all of it has been read.
 	stdout, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -51,21 +47,8 @@ func start(config Config, grace time.Duration) (*child, error) {
 	return c, nil
 }
 
-// without returns the environment without the named variables. It never returns nil, which would mean the whole
-// environment.
-func without(environment, names []string) []string {
-	left := make([]string, 0, len(environment))
-	for _, entry := range environment {
-		name, _, _ := strings.Cut(entry, "=")
-		if !slices.ContainsFunc(names, func(hidden string) bool { return sameVariable(hidden, name) }) {
-			left = append(left, entry)
-		}
-	}
-	return left
-}
-
-// Read reads the child's standard output. After the child's exit it returns what is left. If a
-// process that the child left behind keeps the output open, Read waits no longer than c.grace.
+// Read reads the child's standard output. After the child's exit it returns what is left. If a process that the child
+// left behind keeps the output open, Read waits no longer than c.grace.
 func (c *child) Read(p []byte) (int, error) {
 	select {
 	case <-c.exited:
@@ -78,8 +61,8 @@ func (c *child) Read(p []byte) (int, error) {
 // hurry limits how long the current read and the next one may take. On Windows it has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
-// end stops the child, and on Unix also the processes that the child started. It
-// returns false, and does nothing, if the child has already exited.
+// end stops the child, and on Unix also the processes that the child started. It returns false, and does nothing, if the
+// child has already exited.
 func (c *child) end() (forced bool) {
 	select {
 	case <-c.exited:

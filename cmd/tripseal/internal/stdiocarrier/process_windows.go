@@ -3,12 +3,10 @@ package stdiocarrier
 import (
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 )
 
-// inOwnGroup gives the child its own process group. So Ctrl+C reaches the carrier, but
-// not the child. The carrier then ends the child.
+// inOwnGroup gives the child its own process group. So Ctrl+C reaches the carrier alone, which then ends the child.
 func inOwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
@@ -17,8 +15,5 @@ func inOwnGroup(cmd *exec.Cmd) {
 func terminate(*exec.Cmd) {}
 
 func kill(cmd *exec.Cmd) { cmd.Process.Kill() }
-
-// sameVariable ignores the case of letters, as Windows does.
-func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }
 
 func exitCodeOf(state *os.ProcessState) int { return state.ExitCode() }

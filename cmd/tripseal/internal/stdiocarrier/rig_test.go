@@ -161,7 +161,7 @@ func configFor(t testing.TB, in io.Reader, out io.Writer) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Engine: engine, Caller: tripseal.User("alice"), Command: []string{os.Args[0], "with an argument"}, In: in, Out: out, Logger: quiet}
+	return Config{Engine: engine, Command: []string{os.Args[0], "with an argument"}, In: in, Out: out, Logger: quiet}
 }
 
 // beServer lets the test start this test binary, os.Args[0], as the server.
@@ -176,7 +176,7 @@ var patient = patience{end: 30 * time.Second, grace: 10 * time.Second}
 
 func connect(t *testing.T) *rig { return connectWith(t, patient) }
 
-func connectWith(t *testing.T, wait patience, change ...func(*Config)) *rig {
+func connectWith(t *testing.T, wait patience) *rig {
 	t.Helper()
 	beServer(t)
 	in, toCarrier := io.Pipe()
@@ -185,9 +185,6 @@ func connectWith(t *testing.T, wait patience, change ...func(*Config)) *rig {
 	r := &rig{t: t, secret: "secret-" + rand.Text(), in: toCarrier, lines: make(chan string, 1<<12), log: &safeBuffer{}, cancel: cancel, done: make(chan struct{})}
 	config := configFor(t, in, out)
 	config.Errors, config.Logger = r.log, slog.New(slog.NewTextHandler(r.log, nil))
-	for _, f := range change {
-		f(&config)
-	}
 	go func() {
 		defer close(r.done)
 		r.code, r.err = run(ctx, config, wait)

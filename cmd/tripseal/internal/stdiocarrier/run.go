@@ -10,26 +10,21 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/wire"
 )
 
 // patience says how long Run waits at most.
 type patience struct {
 	end   time.Duration // how long the server may take to end by itself, after its input has ended and no call waits
-	grace time.Duration // how long the server may take to end after a signal, and how long its last output may take after the server has ended
+	grace time.Duration // how long it may take to end after a signal, and its last output after it has ended
 }
 
 // Config says how [Run] runs a server.
 type Config struct {
 	// Engine decides what happens to each line. Required.
 	Engine *wire.Engine
-	// Caller says who the client is. Nil means nobody.
-	Caller tripseal.Principal
 	// Command is the server's command, with its arguments. Required.
 	Command []string
-	// Hidden lists the environment variables that the server does not get, because they hold secrets of the proxy.
-	Hidden []string
 	// In has the client's messages, and Out gets the messages for the client. Required.
 	In  io.Reader
 	Out io.Writer
@@ -64,7 +59,7 @@ func run(ctx context.Context, config Config, wait patience) (exitCode int, err e
 		return 0, fmt.Errorf("the server does not start: %w", err)
 	}
 	defer server.stdout.Close()
-	pipe := config.Engine.Pipe(server.stdin, config.Out, config.Caller)
+	pipe := config.Engine.Pipe(server.stdin, config.Out, nil)
 
 	// Each of these channels gets the error of a write to the client, or nil if none failed.
 	input, output := make(chan error, 1), make(chan error, 1)
@@ -86,12 +81,17 @@ func run(ctx context.Context, config Config, wait patience) (exitCode int, err e
 	}()
 
 	var writeErr error
-	ended, idle := false, closed
+	ended := false
 	select {
 	case <-server.exited:
 	case writeErr = <-input:
+		server.stdin.Close()
 		if writeErr == nil {
-			idle = pipe.Idle()
+			select {
+			case <-pipe.Idle():
+			case <-server.exited:
+			case <-ctx.Done():
+			}
 		}
 	case writeErr = <-output:
 		ended = true
@@ -99,19 +99,14 @@ func run(ctx context.Context, config Config, wait patience) (exitCode int, err e
 	}
 	server.stdin.Close()
 	select {
-	case <-idle:
-	case <-server.exited:
-	case <-ctx.Done():
-	}
-	select {
 	case <-server.exited:
 	case <-ctx.Done():
 	case <-time.After(wait.end):
 	}
 	forced := server.end()
 
-	// Wait for the server's last output, which may still be on its way to a slow client. If the
-	// server was forced to end, or ctx is done, wait no longer than wait.grace.
+	// Wait for the server's last output, which may still be on its way to a slow client. If the server was forced to
+	// end, or ctx is done, wait no longer than wait.grace.
 	var late <-chan time.Time
 	if forced {
 		late = time.After(wait.grace)
@@ -136,13 +131,6 @@ func run(ctx context.Context, config Config, wait patience) (exitCode int, err e
 	}
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
-
-// closed is a channel that is closed.
-var closed = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // reader keeps apart why a stream ended from why what was read could not be written.
 type reader struct {
