@@ -41,19 +41,19 @@ func TestMain(m *testing.M) {
 	mcpgo.ServeStdio(context.Background(), srv, engine, tripseal.User("owner"))
 }
 
-// log is a log that tests can read.
-type log struct {
+// logBook is a log that tests can read.
+type logBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *logBook) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *log) String() string {
+func (l *logBook) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -64,7 +64,7 @@ type rig struct {
 	t      testing.TB
 	srv    *server.MCPServer
 	engine *wire.Engine
-	log    log
+	log    logBook
 }
 
 func newRig(t testing.TB, options ...server.ServerOption) *rig {
