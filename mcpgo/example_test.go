@@ -139,7 +139,9 @@ var tickets = []ticket{{1, "red"}, {2, "blue"}, {3, "red"}, {5, "red"}}
 
 // listTickets returns at most two tickets of a team. The position is the key of the last row. A database would do the
 // same with WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3: the third row only shows that there is another page.
-func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *int64) (page []ticket, next *int64, err error) {
+func listTickets(
+	_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *int64,
+) (page []ticket, next *int64, err error) {
 	for _, t := range tickets {
 		if t.Team != in.Team || after != nil && t.ID <= *after {
 			continue
@@ -156,7 +158,8 @@ func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after 
 func ExampleAddPagedTool() {
 	srv, engine := server.NewMCPServer("tickets", "1.0.0"), engineOf("tickets.example.com")
 	mcpgo.AddPagedTool(srv, engine, mcp.NewTool("list_tickets", mcp.WithInputSchema[ticketArgs]()), listTickets, nil)
-	web := httptest.NewServer(mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true})) // for one user at one machine
+	handler := mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true}) // for one user at one machine
+	web := httptest.NewServer(handler)
 	defer web.Close()
 
 	c := connect(web.URL)
