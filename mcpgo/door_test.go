@@ -66,7 +66,8 @@ func attacks(t *testing.T, r *rig, send caller, name string) {
 	rejected := string(tripseal.Wire(tripseal.ErrRejected).Data)
 	for what, more := range map[string]string{
 		"a forged state": forged, "a forged state and answers": forged + answers,
-		"a state of another tool": genuine + answers, "a changed state": strings.Replace(genuine, "ms1.A", "ms1.B", 1) + answers,
+		"a state of another tool": genuine + answers,
+		"a changed state":         genuine[:len(genuine)-5] + `AAAA"` + answers,
 	} {
 		if got := send("alice", tool(name, more)); !strings.Contains(got, rejected) {
 			t.Errorf("%s: %s\n%s", what, got, &r.log)
@@ -87,7 +88,8 @@ func TestForgedStatesReachNoHandler(t *testing.T) {
 		attacks(t, r, send, "echo")
 		attacks(t, r, send, "remember")
 		for _, c := range [][2]string{{"prompts/get", `"name":"ask"`}, {"resources/read", `"uri":"test://echo"`}} {
-			if got := send("alice", call(c[0], c[1], forged+answers)); strings.Contains(got, secret) || !strings.Contains(got, "-32602") {
+			got := send("alice", call(c[0], c[1], forged+answers))
+			if strings.Contains(got, secret) || !strings.Contains(got, "-32602") {
 				t.Errorf("%s: %s", c[0], got)
 			}
 		}
@@ -166,7 +168,8 @@ func TestWhatAnAuthorAddsLateOpensNothing(t *testing.T) {
 		if got := send("alice", list); !strings.Contains(got, `"nextCursor":"mc1.`) || strings.Contains(got, secret) {
 			t.Errorf("a cursor of a hook: %s", got)
 		}
-		if got := send("alice", strings.Replace(list, `{"io.`, `{},"cursor":"Zm9yZ2Vk","x":{"io.`, 1)); !strings.Contains(got, "Invalid cursor") {
+		forgery := strings.Replace(list, `"params":{`, `"params":{"cursor":"Zm9yZ2Vk",`, 1)
+		if got := send("alice", forgery); !strings.Contains(got, "Invalid cursor") {
 			t.Errorf("a forged cursor: %s", got)
 		}
 	})
@@ -222,7 +225,9 @@ func TestASessionBelongsToItsUser(t *testing.T) {
 	}
 	echoing := older("echo", "")
 	headers := func(user, id string) []string { return []string{userHeader, user, "Mcp-Session-Id", id} }
-	for _, stolen := range [][2]string{{"bob", session}, {"", session}, {"alice", "mcp-session-1"}, {"alice", session + "A"}} {
+	for _, stolen := range [][2]string{
+		{"bob", session}, {"", session}, {"alice", "mcp-session-1"}, {"alice", session + "A"},
+	} {
 		for method, body := range map[string]string{"POST": echoing, "GET": "", "DELETE": ""} {
 			status, _, text := r.request(method, url, body, append(headers(stolen[0], stolen[1]), "Last-Event-ID", "1")...)
 			if status != 404 || strings.Contains(text, "got") {
@@ -230,7 +235,8 @@ func TestASessionBelongsToItsUser(t *testing.T) {
 			}
 		}
 	}
-	if _, _, text := r.request("POST", url, echoing, headers("alice", session)...); !strings.Contains(text, "got  and null") {
+	_, _, text := r.request("POST", url, echoing, headers("alice", session)...)
+	if !strings.Contains(text, "got  and null") {
 		t.Errorf("the session of alice: %s", text)
 	}
 	if status, _, _ := r.request("DELETE", url, "", headers("alice", session)...); status != 200 {
@@ -281,8 +287,12 @@ func TestEveryClientIsAskedAndFinishes(t *testing.T) {
 		for name, want := range map[string]string{"ask": saw, "remember": "remembered a title"} {
 			t.Run(revision+" "+name+" HTTP", func(t *testing.T) {
 				r := newRig(t, server.WithElicitation())
-				over, err := transport.NewStreamableHTTP(r.door(), transport.WithContinuousListening(),
-					transport.WithHTTPHeaders(map[string]string{userHeader: "alice"}))
+				options := []transport.StreamableHTTPCOption{transport.WithHTTPHeaders(map[string]string{userHeader: "alice"})}
+				if revision == "2025-11-25" {
+					//lint:ignore SA1019 older clients listen like that
+					options = append(options, transport.WithContinuousListening())
+				}
+				over, err := transport.NewStreamableHTTP(r.door(), options...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -322,13 +332,17 @@ func TestAnOlderClientCannotForgeAState(t *testing.T) {
 
 func TestTheTextOfAPanicNeverReachesTheClient(t *testing.T) {
 	throughDoors(t, func(t *testing.T, r *rig, send caller) {
-		panics := []string{tool("panic", ""), call("prompts/get", `"name":"panic"`, ""), call("resources/read", `"uri":"test://panic"`, "")}
-		for _, message := range panics {
-			if got := send("alice", message); !strings.Contains(got, `"code":-32603,"message":"Internal error"`) || strings.Contains(got, panicked) {
+		for _, message := range []string{
+			tool("panic", ""), call("prompts/get", `"name":"panic"`, ""), call("resources/read", `"uri":"test://panic"`, ""),
+		} {
+			got := send("alice", message)
+			if !strings.Contains(got, `"code":-32603,"message":"Internal error"`) || strings.Contains(got, panicked) {
 				t.Errorf("%s: %s", message, got)
 			}
 		}
-		if text := r.log.String(); strings.Count(text, "panic of type string") < 3 || !strings.Contains(text, "addHandlers") || strings.Contains(text, panicked) {
+		text := r.log.String()
+		if strings.Count(text, "panic of type string") < 3 || !strings.Contains(text, "addHandlers") ||
+			strings.Contains(text, panicked) {
 			t.Errorf("the log: %s", text)
 		}
 		if got := send("alice", tool("echo", "")); !strings.Contains(got, "got") {
@@ -351,9 +365,11 @@ func TestAMarkOfTheClientGetsNowhere(t *testing.T) {
 	own := func(more string) string {
 		return strings.Replace(tool("meta", ""), `"_meta":{`, `"_meta":{`+more, 1)
 	}
-	for _, more := range []string{"", `"` + wire.MarkName + `":"mine",`, `"com.github.tripseal\/call":"mine","` + wire.MarkName + `":"mine",`} {
+	const mine = `"` + wire.MarkName + `":"mine",`
+	for _, more := range []string{"", mine, `"com.github.tripseal\/call":"mine",` + mine} {
 		got := send("", own(more))
-		if mark := marks[len(marks)-1]; mark == "" || strings.Contains(got, mark) || strings.Contains(got, "mine") || !strings.Contains(got, "true map") {
+		mark := marks[len(marks)-1]
+		if mark == "" || strings.Contains(got, mark) || strings.Contains(got, "mine") || !strings.Contains(got, "true map") {
 			t.Errorf("%s: %s", more, got)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	stdlog "log"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -51,13 +51,39 @@ func engineOf(audience string) *wire.Engine {
 		Keys: tripseal.Ephemeral(), Audience: audience, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	engine, err := wire.New(wire.Config{Boundary: boundary})
 	if err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	return engine
+}
+
+// The handler is for the path of the server. The function auth stands for middleware that verifies who sent a request.
+func ExampleHandler() {
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	userOf := func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil } // what auth found
+	auth := func(next http.Handler) http.Handler { return next }
+
+	srv := server.NewMCPServer("release", "1.0.0")
+	engine, err := wire.New(wire.Config{Boundary: boundary})
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/mcp", auth(mcpgo.Handler(srv, engine, wire.Options{User: userOf}))) // the line
+	srv.AddTool(mcp.NewTool("release"), release)
+}
+
+// Over standard input and output, the user is whoever started the process.
+func ExampleServeStdio() {
+	srv, engine := server.NewMCPServer("release", "1.0.0"), engineOf("release.example.com")
+	if err := mcpgo.ServeStdio(context.Background(), srv, engine, tripseal.User("owner")); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // A tool remembers a Go value from the round that asks to the round that gets the answer. In between, the client holds
@@ -76,7 +102,7 @@ func Example() {
 	defer c.Close()
 	result, err := c.CallTool(context.Background(), mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "release"}})
 	if err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	fmt.Println(result.Content[0].(mcp.TextContent).Text)
 	// Output: released 1.0.0
@@ -86,16 +112,16 @@ func Example() {
 func connect(url string) *client.Client {
 	over, err := transport.NewStreamableHTTP(url, transport.WithHTTPHeaders(map[string]string{"X-User": "alice"}))
 	if err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	c := client.NewClient(over, client.WithElicitationHandler(yes{}))
 	if err := c.Start(context.Background()); err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	if _, err := c.Initialize(context.Background(), mcp.InitializeRequest{Params: mcp.InitializeParams{
 		ProtocolVersion: mcp.LATEST_PROTOCOL_VERSION, ClientInfo: mcp.Implementation{Name: "client", Version: "1.0.0"},
 	}}); err != nil {
-		stdlog.Fatal(err)
+		log.Fatal(err)
 	}
 	return c
 }
@@ -113,7 +139,9 @@ var tickets = []ticket{{1, "red"}, {2, "blue"}, {3, "red"}, {5, "red"}}
 
 // listTickets returns at most two tickets of a team. The position is the key of the last row. A database would do the
 // same with WHERE team = $1 AND id > $2 ORDER BY id LIMIT 3: the third row only shows that there is another page.
-func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *int64) (page []ticket, next *int64, err error) {
+func listTickets(
+	_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after *int64,
+) (page []ticket, next *int64, err error) {
 	for _, t := range tickets {
 		if t.Team != in.Team || after != nil && t.ID <= *after {
 			continue
@@ -130,7 +158,8 @@ func listTickets(_ context.Context, _ mcp.CallToolRequest, in ticketArgs, after 
 func ExampleAddPagedTool() {
 	srv, engine := server.NewMCPServer("tickets", "1.0.0"), engineOf("tickets.example.com")
 	mcpgo.AddPagedTool(srv, engine, mcp.NewTool("list_tickets", mcp.WithInputSchema[ticketArgs]()), listTickets, nil)
-	web := httptest.NewServer(mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true})) // for one user at one machine
+	handler := mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true}) // for one user at one machine
+	web := httptest.NewServer(handler)
 	defer web.Close()
 
 	c := connect(web.URL)
@@ -141,14 +170,14 @@ func ExampleAddPagedTool() {
 			Params: mcp.CallToolParams{Name: "list_tickets", Arguments: arguments},
 		})
 		if err != nil {
-			stdlog.Fatal(err)
+			log.Fatal(err)
 		}
 		var page struct {
 			Items      []ticket `json:"items"`
 			NextCursor string   `json:"nextCursor"`
 		}
 		if err := json.NewDecoder(strings.NewReader(result.Content[0].(mcp.TextContent).Text)).Decode(&page); err != nil {
-			stdlog.Fatal(err)
+			log.Fatal(err)
 		}
 		fmt.Println(page.Items)
 		arguments["cursor"], more = page.NextCursor, page.NextCursor != ""

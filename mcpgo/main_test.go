@@ -41,19 +41,19 @@ func TestMain(m *testing.M) {
 	mcpgo.ServeStdio(context.Background(), srv, engine, tripseal.User("owner"))
 }
 
-// log is a log that tests can read.
-type log struct {
+// logBook is a log that tests can read.
+type logBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *logBook) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *log) String() string {
+func (l *logBook) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -64,7 +64,7 @@ type rig struct {
 	t      testing.TB
 	srv    *server.MCPServer
 	engine *wire.Engine
-	log    log
+	log    logBook
 }
 
 func newRig(t testing.TB, options ...server.ServerOption) *rig {
@@ -278,7 +278,9 @@ const saw = `got the plaintext of a state and {\"ok\":{\"action\":\"accept\",\"c
 func addHandlers(srv *server.MCPServer) {
 	srv.AddTool(mcp.NewTool("ask"), ask)
 	srv.AddTool(mcp.NewTool("echo"), echo)
-	srv.AddTool(mcp.NewTool("panic"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic(panicked) })
+	srv.AddTool(mcp.NewTool("panic"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		panic(panicked)
+	})
 	srv.AddTool(mcp.NewTool("remember"), remember)
 	srv.AddPrompt(mcp.NewPrompt("ask"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		if req.Params.RequestState == "" {
@@ -286,13 +288,18 @@ func addHandlers(srv *server.MCPServer) {
 		}
 		return mcp.NewGetPromptResult(seen(req.Params.MultiRoundTripParams), nil), nil
 	})
-	srv.AddPrompt(mcp.NewPrompt("panic"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { panic(panicked) })
-	srv.AddResource(mcp.NewResource("test://echo", "echo"), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, Text: seen(req.Params.MultiRoundTripParams)}}, nil
-	})
-	srv.AddResource(mcp.NewResource("test://panic", "panic"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	srv.AddPrompt(mcp.NewPrompt("panic"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		panic(panicked)
 	})
+	read := func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		if req.Params.URI == "test://panic" {
+			panic(panicked)
+		}
+		text := seen(req.Params.MultiRoundTripParams)
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, Text: text}}, nil
+	}
+	srv.AddResource(mcp.NewResource("test://echo", "echo"), read)
+	srv.AddResource(mcp.NewResource("test://panic", "panic"), read)
 }
 
 func ask(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

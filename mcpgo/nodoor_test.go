@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -37,10 +36,8 @@ var openings = map[string]func(*rig) caller{
 		r.t.Cleanup(web.Close)
 		send := r.poster(web.URL)
 		return func(user, message string) string {
-			if strings.Contains(message, forged) { // the other door would reject it; it lets its own states through
-				message = strings.Replace(message, forged, other.genuine(), 1)
-			}
-			return send(user, message)
+			// The other door rejects what is forged, but lets its own states through.
+			return send(user, strings.Replace(message, forged, other.genuine(), 1))
 		}
 	},
 	"the older SSE transport": (*rig).overSSE,
@@ -117,7 +114,8 @@ func TestWithoutADoorNothingIsTrustedAndNothingAsks(t *testing.T) {
 				}
 				refused++ // with a record by Guard, except where State fails already
 			}
-			if text := r.log.String(); name != "the door of another engine" && strings.Count(text, "came through no door") < refused-1 ||
+			text := r.log.String()
+			if name != "the door of another engine" && strings.Count(text, "came through no door") < refused-1 ||
 				!strings.Contains(text, "mcpgo.Handler") || strings.Contains(text, secret) {
 				t.Errorf("the log: %s", text)
 			}
@@ -147,7 +145,8 @@ func TestAClientInTheProcessIsAskedOnlyThroughADoor(t *testing.T) {
 		over := func() transport.Interface {
 			return transport.NewInProcessTransportWithOptions(r.srv, transport.WithElicitationHandler(yes{}))
 		}
-		if got := published(t, over(), revision, "ask"); strings.Contains(got, secret) || !strings.Contains(got, "Internal error") {
+		got := published(t, over(), revision, "ask")
+		if strings.Contains(got, secret) || !strings.Contains(got, "Internal error") {
 			t.Errorf("%s: %s", revision, got)
 		}
 		if got := published(t, over(), revision, "echo"); !strings.Contains(got, "got  and null") {
@@ -160,12 +159,14 @@ func TestAClientInTheProcessIsAskedOnlyThroughADoor(t *testing.T) {
 func TestStateFailsWithoutADoor(t *testing.T) {
 	r := newRig(t)
 	for _, more := range []string{"", `,"requestState":"{\"title\":\"forged\"}"`} {
-		if got := r.bare()("", tool("remember", more)); !strings.Contains(got, "has not come through a door") || strings.Contains(got, "forged") {
+		got := r.bare()("", tool("remember", more))
+		if !strings.Contains(got, "has not come through a door") || strings.Contains(got, "forged") {
 			t.Errorf("%s: %s", more, got)
 		}
 	}
 	asking := question().ToolResult()
-	if err := mcpgo.SetState(t.Context(), asking, draft{"a title"}); !errors.Is(err, mcpgo.ErrNotProtected) || asking.RequestState != secret {
+	err := mcpgo.SetState(t.Context(), asking, draft{"a title"})
+	if !errors.Is(err, mcpgo.ErrNotProtected) || asking.RequestState != secret {
 		t.Errorf("SetState: %v", err)
 	}
 	if mcpgo.Sealed(t.Context()) {
@@ -213,7 +214,7 @@ func TestAHandlerCanBeTestedWithoutAServer(t *testing.T) {
 	}
 	again := mcp.CallToolRequest{}
 	again.Params.RequestState = asked.RequestState
-	if done, err := release(ctx, again); err != nil || fmt.Sprint(done.Content) == "" {
+	if done, err := release(ctx, again); err != nil || done.Content[0] != mcp.Content(mcp.NewTextContent("not released")) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }

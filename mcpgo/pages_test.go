@@ -80,12 +80,14 @@ func TestAClientWalksThroughThePages(t *testing.T) {
 	throughDoors(t, func(t *testing.T, r *rig, send caller) {
 		withPages(r)
 		_, first := page(t, send("alice", listCall("list", `{"team":"red"}`)))
-		items, second := page(t, send("alice", listCall("list", `{"cursor":"`+first+`","team":"r\u0065d","limit":9007199254740993}`)))
-		if want := `red/9007199254740993/2 {"team":"r\u0065d","limit":9007199254740993} map[`; !strings.HasPrefix(items, want) {
+		const others = `"team":"r\u0065d","limit":9007199254740993}`
+		items, second := page(t, send("alice", listCall("list", `{"cursor":"`+first+`",`+others)))
+		if want := `red/9007199254740993/2 {` + others + ` map[`; !strings.HasPrefix(items, want) {
 			t.Errorf("the second page: %s", items)
 		}
 		items, third := page(t, send("alice", listCall("list", `{"team":"red","cursor":"`+second+`"}`)))
-		if !strings.HasPrefix(items, "red/0/3 ") || third != "" || !strings.HasPrefix(first, "mc1.") || strings.Contains(items, "mc1.") {
+		if !strings.HasPrefix(items, "red/0/3 ") || third != "" || strings.Contains(items, "mc1.") ||
+			!strings.HasPrefix(first, "mc1.") {
 			t.Errorf("the last page: %s, %s", items, third)
 		}
 		for _, none := range []string{`{"team":"red"}`, `{"team":"red","cursor":null}`, `{"team":"red","cursor":""}`} {
@@ -103,12 +105,13 @@ func TestACursorWorksForItsRequestAlone(t *testing.T) {
 	_, good := page(t, send("alice", listCall("list", `{"team":"red"}`)))
 	with := func(team, cursor string) string { return `{"team":"` + team + `","cursor":"` + cursor + `"}` }
 	refusedCursor(t, "other arguments", send("alice", listCall("list", with("blue", good))))
-	refusedCursor(t, "more arguments", send("alice", listCall("list", strings.Replace(with("red", good), "{", `{"Team":"blue",`, 1))))
+	refusedCursor(t, "more arguments", send("alice", listCall("list", `{"Team":"blue",`+with("red", good)[1:])))
 	refusedCursor(t, "another user", send("bob", listCall("list", with("red", good))))
 	refusedCursor(t, "another tool", send("alice", listCall("list_too", with("red", good))))
 	refusedCursor(t, "a forgery", send("alice", listCall("list", with("red", "mc1.AAAA"))))
 	refusedCursor(t, "the end changed", send("alice", listCall("list", with("red", good[:len(good)-4]+"AAAA"))))
-	refusedCursor(t, "a state", send("alice", listCall("list", with("red", strings.Split(token(t, send("alice", tool("ask", ""))), `"`)[3]))))
+	state, _ := result(t, send("alice", tool("ask", "")))["requestState"].(string)
+	refusedCursor(t, "a state", send("alice", listCall("list", with("red", state))))
 	other := withPages(newRigWith(t, tripseal.Config{Keys: keys, Audience: "another"})).overHTTP()
 	refusedCursor(t, "another service", other("alice", listCall("list", with("red", good))))
 	replica := withPages(newRigWith(t, tripseal.Config{Keys: keys, Audience: "test"})).overHTTP()
@@ -128,7 +131,8 @@ func TestArgumentsThatCouldBeReadTwoWaysAreRefused(t *testing.T) {
 	send := r.overHTTP()
 	_, good := page(t, send("alice", listCall("list", `{"team":"red"}`)))
 	for arguments, want := range map[string]string{
-		`{"cursor":"` + good + `","cursor":""}`: `"code":-32602`, `{"cursor":7}`: `"code":-32602`, `{"cursor":{}}`: `"code":-32602`,
+		`{"cursor":"` + good + `","cursor":""}`: `"code":-32602`, `{"cursor":7}`: `"code":-32602`,
+		`{"cursor":{}}`:                `"code":-32602`,
 		`{"team":"red","team":"blue"}`: `"code":-32602`, `["red"]`: `"code":-32602`,
 		`{"team":"` + strings.Repeat("x", 64<<10) + `"}`: `"code":-32602`,
 		`{"team":7}`:        `failed to bind arguments`,
@@ -158,18 +162,20 @@ func TestACursorIsBoundToWhatTheHandlerDecodes(t *testing.T) {
 	if !strings.HasPrefix(items, "a/0/1 ") {
 		t.Error(items)
 	}
-	if items, _ := page(t, send("alice", listCall("list", `{"team":"y","cursor":"`+good+`"}`))); !strings.HasPrefix(items, "a/0/2 ") {
+	again := listCall("list", `{"team":"y","cursor":"`+good+`"}`)
+	if items, _ := page(t, send("alice", again)); !strings.HasPrefix(items, "a/0/2 ") {
 		t.Error(items)
 	}
 	tenant = "b"
-	refusedCursor(t, "what another tenant's arguments became", send("alice", listCall("list", `{"team":"x","cursor":"`+good+`"}`)))
+	refusedCursor(t, "what became of another tenant's arguments", send("alice", again))
 }
 
 func TestAPagedToolNeedsADoor(t *testing.T) {
 	r := withPages(newRig(t))
 	_, good := page(t, r.overHTTP()("alice", listCall("list", `{"team":"red"}`)))
 	for _, arguments := range []string{`{"team":"red"}`, `{"team":"red","cursor":"` + good + `"}`} {
-		if got := r.bare()("alice", listCall("list", arguments)); !strings.Contains(got, "-32603") || strings.Contains(got, "mc1.") {
+		got := r.bare()("alice", listCall("list", arguments))
+		if !strings.Contains(got, "-32603") || strings.Contains(got, "mc1.") {
 			t.Error(got)
 		}
 	}
@@ -182,11 +188,13 @@ func TestAPagedToolNeedsADoor(t *testing.T) {
 func TestAToolMayServeThePagesOfAnother(t *testing.T) {
 	r := withPages(newRig(t))
 	r.srv.AddTool(mcp.NewTool("outer"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		inner := r.srv.GetTool("list").Handler
-		if _, err := inner(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Arguments: map[string]any{"cursor": "old"}}}); err == nil {
+		inner := func(arguments map[string]any) (*mcp.CallToolResult, error) {
+			return r.srv.GetTool("list").Handler(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Arguments: arguments}})
+		}
+		if _, err := inner(map[string]any{"cursor": "old"}); err == nil {
 			t.Error("a forged cursor was taken")
 		}
-		return inner(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Arguments: map[string]any{"team": "red"}}})
+		return inner(map[string]any{"team": "red"})
 	})
 	if items, _ := page(t, r.overHTTP()("alice", tool("outer", ""))); !strings.HasPrefix(items, "red/0/1 ") {
 		t.Error(items)
@@ -195,21 +203,24 @@ func TestAToolMayServeThePagesOfAnother(t *testing.T) {
 
 // schemas are schemas as authors write and generators make them.
 var schemas = []string{
-	`{"type":"object"}`, `{"type":"object","properties":{}}`, `{"type":"object","properties":null}`, `{"properties":{"team":{}}}`,
+	`{"type":"object"}`, `{"type":"object","properties":{}}`, `{"type":"object","properties":null}`,
+	`{"properties":{"team":{}}}`,
 	`{"type":"object","properties":{"team":{"type":"string"}},"additionalProperties":false}`,
 	`{"type":"object","properties":{"team":{"type":"string","default":"red"}},"required":["team"]}`,
-	`{"type":"object","properties":{"team":{"type":["string","null"]},"limit":{"type":"integer","minimum":-9223372036854775808}}}`,
-	`{"$defs":{"Team":{"enum":["red","blue"],"title":"Team","type":"string"}},"properties":{"team":{"$ref":"#/$defs/Team"}},"type":"object"}`,
-	`{"definitions":{"Team":{"type":"string"}},"properties":{"team":{"allOf":[{"$ref":"#/definitions/Team"}]}},"type":"object"}`,
-	`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"team":{"type":"string","minLength":1}}}`,
-	`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"team":{"type":"string"}},"required":["team"]}`,
+	`{"type":"object","properties":{"team":{"type":["string","null"]},"limit":{"type":"integer","minimum":-9e18}}}`,
+	`{"$defs":{"T":{"enum":["red","blue"],"title":"Team"}},"properties":{"team":{"$ref":"#/$defs/T"}},"type":"object"}`,
+	`{"definitions":{"T":{"type":"string"}},"properties":{"team":{"allOf":[{"$ref":"#/definitions/T"}]}},"type":"object"}`,
+	`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"team":{"minLength":1}}}`,
+	`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"team":{}},"required":["team"]}`,
 	`{"type":"object","oneOf":[{"required":["team"]},{"required":["limit"]}],"properties":{"team":{},"limit":{}}}`,
-	`{"type":"object","anyOf":[{"properties":{"team":{"type":"string"}}}]}`, `{"type":"object","allOf":[{"required":["team"]}]}`,
+	`{"type":"object","anyOf":[{"properties":{"team":{"type":"string"}}}]}`,
+	`{"type":"object","allOf":[{"required":["team"]}]}`,
 	`{"type":"object","properties":{"team":{"type":"string"}},"unevaluatedProperties":false}`,
 	`{"type":"object","patternProperties":{"^t":{"type":"string"}}}`, `{"type":"object","propertyNames":{"maxLength":9}}`,
-	`{"type":"object","properties":{"id":{},"ID":{},"team":{"const":"red"}}}`, `{"type":"object","additionalProperties":{"type":"string"}}`,
+	`{"type":"object","properties":{"id":{},"ID":{},"team":{"const":"red"}}}`,
+	`{"type":"object","additionalProperties":{"type":"string"}}`,
 	`{"type":"object","if":{"required":["team"]},"then":{"properties":{"team":{"enum":["red"]}}}}`,
-	`{"type":"object","dependentRequired":{"limit":["team"]},"properties":{"team":{"type":"string","format":"uuid","x-order":1}}}`,
+	`{"type":"object","dependentRequired":{"limit":["team"]},"properties":{"team":{"format":"uuid","x-order":1}}}`,
 }
 
 // TestToolsPageWhateverTheirSchema registers a tool with each schema, on a server that checks arguments against it.
@@ -236,7 +247,8 @@ func TestToolsPageWhateverTheirSchema(t *testing.T) {
 		paged++
 		call := func(arguments string) string { return listCall(tool["name"].(string), arguments) }
 		_, next := page(t, send("alice", call(`{"team":"red"}`)))
-		if items, _ := page(t, send("alice", call(`{"team":"red","cursor":"`+next+`"}`))); !strings.HasPrefix(items, "red/0/2 ") {
+		items, _ := page(t, send("alice", call(`{"team":"red","cursor":"`+next+`"}`)))
+		if !strings.HasPrefix(items, "red/0/2 ") {
 			t.Errorf("%v: %s", tool, items)
 		}
 	}
@@ -252,15 +264,17 @@ func add(r *rig, tool mcp.Tool, options *mcpgo.PageOptions) {
 func TestAPagedToolThatCannotWorkIsNotRegistered(t *testing.T) {
 	r := newRig(t)
 	team := mcp.WithString("team")
-	named := func(o cursor.PageOptions) *mcpgo.PageOptions { return &mcpgo.PageOptions{PageOptions: o} }
+	with := func(o cursor.PageOptions) func() {
+		return func() { add(r, mcp.NewTool("t", team), &mcpgo.PageOptions{PageOptions: o}) }
+	}
 	for name, line := range map[string]func(){
 		"the cursor's name":              func() { add(r, mcp.NewTool("t", mcp.WithString("cursor")), nil) },
 		"the cursor's name in any case":  func() { add(r, mcp.NewTool("t", mcp.WithString("CurSor")), nil) },
-		"a name of the author's":         func() { add(r, mcp.NewTool("t", team), named(cursor.PageOptions{Cursor: "Team"})) },
-		"unbound is no argument":         func() { add(r, mcp.NewTool("t", team), named(cursor.PageOptions{Unbound: []string{"Team"}})) },
+		"a name of the author's":         with(cursor.PageOptions{Cursor: "Team"}),
+		"unbound is no argument":         with(cursor.PageOptions{Unbound: []string{"Team"}}),
 		"unbound, and nothing described": func() { add(r, mcp.NewTool("t"), unbound) },
 		"a schema that is no JSON":       func() { add(r, mcp.NewToolWithRawSchema("t", "", []byte(`{`)), nil) },
-		"longer than the boundary takes": func() { add(r, mcp.NewTool("t"), named(cursor.PageOptions{MaxArguments: 1 << 30})) },
+		"longer than the boundary takes": with(cursor.PageOptions{MaxArguments: 1 << 30}),
 		"no engine":                      func() { mcpgo.AddPagedTool(r.srv, nil, mcp.NewTool("t"), list, nil) },
 	} {
 		func() {
@@ -289,7 +303,9 @@ func TestAnIssuerOfTheAuthorsIsUsed(t *testing.T) {
 	if items, _ := page(t, send("alice", listCall("own", `{"cursor":"`+next+`"}`))); !strings.HasPrefix(items, "/0/2 ") {
 		t.Error(items)
 	}
-	request := tripseal.Request{Method: "tools/call", Target: "own", Principal: tripseal.User("alice"), Arguments: []byte("{}")}
+	request := tripseal.Request{
+		Method: "tools/call", Target: "own", Principal: tripseal.User("alice"), Arguments: []byte("{}"),
+	}
 	if _, err := own.Open(t.Context(), request, next); err != nil {
 		t.Errorf("the issuer itself: %v", err)
 	}
