@@ -289,6 +289,21 @@ func startLogging(t *testing.T, log *os.File) *rawClient {
 	return &rawClient{address: strings.TrimSpace(strings.TrimPrefix(line, "serving "))}
 }
 
+func TestAFullDiskForTheLogStopsNothing(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("only Linux has /dev/full")
+	}
+	defer full.Close()
+	client := startLogging(t, full)
+	if err := client.flow(); err != nil {
+		t.Error(err)
+	}
+	if got := client.mustDeploy(t, "forged", 1); !strings.Contains(got.body, "Invalid or expired requestState") {
+		t.Errorf("a forged token: %d %s", got.status, got.body)
+	}
+}
+
 func TestTheAccessLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32", "--access-log", "--log-format", "json")
