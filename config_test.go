@@ -88,3 +88,11 @@ func (f *brokenFormat) Seal(context.Context, *tripseal.Binding, *tripseal.Claims
 func (f *brokenFormat) Open(context.Context, *tripseal.Binding, string) (tripseal.Claims, error) {
 	return tripseal.Claims{}, nil
 }
+
+func TestConfigIsCopied(t *testing.T) {
+	tools := []string{"deploy"}
+	used := storeFunc(func(context.Context, tripseal.Use) (bool, error) { return false, nil })
+	s := newService(t, tripseal.Config{Replay: used, ReplayTools: tools})
+	tools[0] = "other"
+	s.reject(t, deploy(), s.first(t, deploy(), step), tripseal.ReasonReplayed)
+}

@@ -165,6 +165,18 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
+func TestKeyBytesAreCopied(t *testing.T) {
+	secret := secretBytes(32)
+	key, err := tripseal.NewKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := key.Reveal()
+	if clear(secret); key.Reveal() != before {
+		t.Error("the key changed with the caller's slice")
+	}
+}
+
 func TestGeneratedKeysDiffer(t *testing.T) {
 	if a, b := tripseal.GenerateKey(), tripseal.GenerateKey(); a.Reveal() == b.Reveal() || a.ID() == b.ID() {
 		t.Error("two generated keys are the same")

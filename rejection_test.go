@@ -270,6 +270,13 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 			if n := len(s.book.records) - records; n != 1 {
 				t.Errorf("%d log records for one rejection", n)
 			}
+			level := "WARN"
+			if strings.HasSuffix(string(c.want), "_failed") {
+				level = "ERROR" // a part of the service must be repaired
+			}
+			if got := s.book.last(t)["level"]; got != level {
+				t.Errorf("logged at %v, want %s", got, level)
+			}
 			wire, _ := json.Marshal(tripseal.Wire(err))
 			seen[string(wire)+err.Error()] = true
 			wire, _ = json.Marshal(tripseal.Wire(fmt.Errorf("an adapter's own words: %w", err)))

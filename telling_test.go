@@ -1,6 +1,7 @@
 package tripseal_test
 
 import (
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,21 @@ func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 				s.reject(t, deploy(), token, tripseal.ReasonExpired)
 			})
 		})
+	}
+}
+
+// A boundary without a logger uses the default logger of each moment, not the one from when it was made.
+func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
+	boundary, err := tripseal.New(tripseal.Config{Keys: newRing(t, newKey(t)), Audience: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := &logbook{}
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(jsonLogger(book))
+	boundary.Open(t.Context(), deploy(), "ms1.x")
+	if logged := book.last(t); logged["reason"] != string(tripseal.ReasonMalformed) {
+		t.Errorf("the log says %v", logged)
 	}
 }
 

@@ -3,6 +3,7 @@ package gosdk_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -126,26 +127,29 @@ func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 	}
 }
 
-func TestAListCursorOutlivesThePagesCache(t *testing.T) {
-	// The page may be cached for a day, and a cursor lives for an hour. So this cursor must live
-	// for 25 hours.
-	server := listServer(150, "public", int((24 * time.Hour).Milliseconds()))
-	keys := tripseal.Ephemeral()
-	gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys = keys }), nil)
-	page, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := tripseal.RingCodec(keys, tripseal.PurposeCursor).Open(t.Context(), nil, strings.TrimPrefix(page.NextCursor, "mc1."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lifetime := time.Duration(0)
-	for _, b := range payload[9:14] { // the lifetime, as docs/token.md describes it
-		lifetime = lifetime<<8 | time.Duration(b)
-	}
-	if lifetime*time.Millisecond != 25*time.Hour {
-		t.Errorf("the cursor lives for %v", lifetime*time.Millisecond)
+// A page may be cached for its ttlMs, at most for a year, and then a cursor must still live for an hour.
+func TestAListCursorOutlivesThePagesCacheOfAtMostAYear(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000 // in milliseconds
+	for _, ttl := range []int64{day, 365*day + 1, 18446744073710} {
+		server := listServer(150, "public", int(min(ttl, math.MaxInt)))
+		keys := tripseal.Ephemeral()
+		gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.Keys = keys }), nil)
+		page, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codec := tripseal.RingCodec(keys, tripseal.PurposeCursor)
+		payload, err := codec.Open(t.Context(), nil, strings.TrimPrefix(page.NextCursor, "mc1."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lifetime := time.Duration(0)
+		for _, b := range payload[9:14] { // the lifetime, as docs/token.md describes it
+			lifetime = lifetime<<8 | time.Duration(b)
+		}
+		if cached := time.Duration(min(ttl, math.MaxInt, 365*day)); (lifetime-cached)*time.Millisecond != time.Hour {
+			t.Errorf("with a ttlMs of %d the cursor lives for %v", ttl, lifetime*time.Millisecond)
+		}
 	}
 }
 

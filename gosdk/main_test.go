@@ -168,3 +168,16 @@ const (
 	revision2026 = revision.V2026
 	revision2025 = revision.V2025
 )
+
+// addTool registers a tool with the name "tool".
+func addTool(server *mcp.Server, handler mcp.ToolHandler) {
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, handler)
+}
+
+func asks(message, state string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form(message)}, RequestState: state}
+}
+
+func says(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}

@@ -22,6 +22,10 @@ type (
 		mcp.ParamsBase
 		State string `json:"requestState"`
 	}
+	answeredParams struct {
+		mcp.ParamsBase
+		InputResponses map[string]any
+	}
 
 	plainResult struct {
 		mcp.ResultBase
@@ -34,7 +38,10 @@ type (
 	inner struct {
 		State string `json:"requestState,omitempty"`
 	}
-
+	askingResult struct {
+		mcp.ResultBase
+		Questions mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	}
 	ownResult struct {
 		mcp.ResultBase
 		secret string
@@ -70,6 +77,8 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	addMethod[*plainParams](t, server, "acme/tool", &mcp.CallToolResult{RequestState: "hush"}, &calls)
 	addMethod[*plainParams](t, server, "acme/asks", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}}, &calls)
 	addMethod[*plainParams](t, server, "acme/own", &statefulResult{inner: &inner{State: "hush"}}, &calls)
+	addMethod[*plainParams](t, server, "acme/questions", &askingResult{Questions: asks("?", "").InputRequests}, &calls)
+	addMethod[*answeredParams](t, server, "acme/answers", &plainResult{}, &calls)
 	addMethod[*plainParams](t, server, "acme/marshals", &ownResult{secret: "hush"}, &calls)
 	addMethod[*mcp.CallToolParamsRaw](t, server, "acme/raw", &plainResult{}, &calls)
 	addMethod[*statefulParams](t, server, "acme/state", &plainResult{}, &calls)
@@ -89,6 +98,8 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 		{"acme/raw", `"name":"x","requestState":"forged"`, false, false},
 		{"acme/raw", `"name":"x","inputResponses":{"q":{"action":"accept"}}`, false, false},
 		{"acme/state", `"requestState":"forged"`, false, false},
+		{"acme/questions", `"query":"q"`, false, true},
+		{"acme/answers", `"InputResponses":{"q":1}`, false, false},
 	} {
 		before := calls
 		got := post(t, url, c.method, "", c.params)

@@ -409,3 +409,18 @@ func TestRecoveryIsTold(t *testing.T) {
 		t.Errorf("said %s, events %+v", said, events)
 	}
 }
+
+func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := tripseal.GenerateKey(), tripseal.GenerateKey()
+	write(t, path, text(t, one(a)))
+	f, err := keys.OpenFile(path, &keys.Options{Every: time.Hour, Observer: func(keys.Event) { panic("observer") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	write(t, path, text(t, dated{a, -time.Hour, never}, one(b)))
+	if err := f.Reload(); err != nil || seals(f) != b.ID() {
+		t.Errorf("%v, %v", err, f.Ring().IDs())
+	}
+}

@@ -1,9 +1,11 @@
 package replay_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,6 +60,43 @@ func TestTheLevelCountsOnlyWhatIsNotOver(t *testing.T) {
 		level(long)
 		time.Sleep(time.Hour)
 		level(0)
+	})
+}
+
+// The store has no logger of its own: its warning goes to the default logger of that time. Its observer panics in vain.
+func TestTheLogWarnsAt80PercentAndOnceMoreAfterTheLevelFell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := func(replay.Level) { panic("an observer's") }
+		store, err := replay.NewSingleProcess(replay.Config{Capacity: 100, Observer: panics})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		defer slog.SetDefault(slog.Default())
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		next := uint64(0)
+		fill := func(n int, lasts time.Duration, warnings int) {
+			t.Helper()
+			for range n {
+				next++
+				spend(t, store, use(next, 0, lasts), true)
+			}
+			if got := strings.Count(log.String(), "filling up"); got != warnings {
+				t.Fatalf("%d warnings, want %d:\n%s", got, warnings, log.String())
+			}
+		}
+		fill(65, time.Hour, 0)
+		fill(10, 5*time.Minute, 0)
+		fill(4, time.Second, 0)
+		fill(1, time.Second, 1)
+		fill(20, time.Second, 1)
+		time.Sleep(10 * time.Second)
+		store.Level()            // removes all expired uses
+		fill(20, time.Second, 1) // the level had fallen only to 75
+		time.Sleep(6 * time.Minute)
+		store.Level()
+		fill(10, time.Second, 1)
+		fill(10, time.Second, 2) // the level had fallen to 65
 	})
 }
 

@@ -68,6 +68,23 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	}
 }
 
+// TestAUseTakesLessThan120BytesWhileOthersExpire fills a store, and measures the memory while the uses expire.
+func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
+	before := heap()
+	s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 0, 60_000, true, moment{})
+	for second := int64(12 * 60); s.held.Load() > 4000; second++ {
+		s.drain(moment{wall: second, running: second})
+		if held := int(s.held.Load()); held > 4000 && heap()-before >= 120*held {
+			t.Errorf("%d bytes for %d uses", heap()-before, held)
+		}
+	}
+	runtime.KeepAlive(s)
+}
+
 func TestMemoryIsGivenBack(t *testing.T) {
 	before := heap()
 	s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})

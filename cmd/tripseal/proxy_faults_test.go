@@ -375,7 +375,7 @@ func TestACallReachesTheServerAtMostOnce(t *testing.T) {
 	}
 }
 
-func TestTheProxyOutlivesTheReaderOfItsLog(t *testing.T) {
+func TestTheProxyOutlivesTheReaderAndTheDiskOfItsLog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs pipes that break with a signal")
 	}
@@ -383,11 +383,15 @@ func TestTheProxyOutlivesTheReaderOfItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := startLogging(t, w)
+	clients := []*rawClient{startLogging(t, w)}
 	w.Close()
 	r.Close()
-	for range 3 {
-		if err := client.flow(); err != nil {
+	if full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err == nil { // only some systems have one
+		defer full.Close()
+		clients = append(clients, startLogging(t, full))
+	}
+	for i := range 3 * len(clients) {
+		if err := clients[i%len(clients)].flow(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,6 +49,19 @@ func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
 	})
 }
 
+func TestAFullDiskIsSaidWhenThereIsSpaceAgain(t *testing.T) {
+	to := &heldWriter{fails: true}
+	w := &logWriter{to: to, lostRecord: "lost %d"}
+	for range 3 {
+		w.writeOne([]byte("record\n"))
+	}
+	to.fails = false
+	w.writeOne([]byte("last\n"))
+	if text := to.String(); text != "last\nlost 3\n" {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestTheEndOfTheLogIsWritten(t *testing.T) {
 	for range 100 {
 		to := &heldWriter{}

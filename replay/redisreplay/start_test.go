@@ -2,6 +2,10 @@ package redisreplay_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,4 +185,47 @@ func TestACloneOfAClientIsRefused(t *testing.T) {
 	t.Parallel()
 	client := startServer(t).client(t)
 	refused(t, client.WithTimeout(time.Second), redisreplay.Config{}, "pass the client itself")
+}
+
+// TestTheRedisOfTheManifestForgetsNothing uses the settings and users of deploy/kubernetes/redis.yaml, in other folders.
+// The user needs a password and may PING, the store has nothing to warn of, and a restart forgets nothing.
+func TestTheRedisOfTheManifestForgetsNothing(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/kubernetes/redis.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := regexp.MustCompile(`(?s)redis\.conf: \|\n(.*?)\n---`).FindSubmatch(text)
+	users := regexp.MustCompile(`printf '(.*)' "\$PASSWORD" > users\.acl`).FindSubmatch(text)
+	dir, port := t.TempDir(), strconv.Itoa(freePort())
+	local := strings.NewReplacer("6379", port+"\nbind 127.0.0.1", "/data", dir, "/etc/redis/users", dir, "    ", "")
+	acl := strings.NewReplacer(`\n`, "\n", "%s", "secret")
+	s := &server{addr: "127.0.0.1:" + port, args: []string{filepath.Join(dir, "redis.conf")}}
+	err = os.WriteFile(s.args[0], []byte(local.Replace(string(settings[1]))), 0o600)
+	err2 := os.WriteFile(filepath.Join(dir, "users.acl"), []byte(acl.Replace(string(users[1]))), 0o600)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	s.start(t)
+	t.Cleanup(s.kill)
+	client := s.client(t, func(o *redis.Options) { o.Username, o.Password, o.MaxRetries = "tripseal", "secret", 50 })
+	if err := client.Ping(t.Context()).Err(); err != nil || s.client(t).Ping(t.Context()).Err() == nil {
+		t.Errorf("the user may not PING, or anybody may: %v", err)
+	}
+	store := newStore(t, client) // warns that this Redis is new
+	used, unused := newUse(), newUse()
+	mustSpend(t, store, used, true)
+	for range 2 {
+		client.Ping(t.Context()) // tries again as long as Redis loads its data
+		log := new(logbook)
+		store, err := redisreplay.New(t.Context(), client, redisreplay.Config{Skew: time.Millisecond, Logger: log.logger()})
+		if err != nil || strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "forgets no used token") {
+			t.Fatalf("%v, the log: %s", err, log)
+		}
+		mustSpend(t, store, used, false)
+		s.kill()
+		s.start(t)
+	}
+	client.Ping(t.Context())
+	mustSpend(t, store, unused, true)
 }
