@@ -277,11 +277,43 @@ function streamOf(bytes) {
   return at === text.length ? stream : refuse(`not JSON: text after the value, at ${at}`);
 }
 
-// areAlike says whether two names are the same whole number, or equal but for upper and lower
-// case. Of the flags, i ignores case, and u makes it the simple case folding of Unicode.
-const whole = (name) => /^[+-]?[0-9]+$/.test(name) ? BigInt(name.replace('+', '')) : undefined;
-const areAlike = (a, b) => whole(a) !== undefined && whole(a) === whole(b) ||
+// areAlike says whether two names are the same number, or equal but for upper and lower case. Of
+// the flags, i ignores case, and u makes it the simple case folding of Unicode.
+const areAlike = (a, b) => areOneNumber(numberOf(a), numberOf(b)) ||
   new RegExp(`^${a.replace(/[^\p{L}\p{M}\p{N}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`)}$`, 'iu').test(b);
+
+const areOneNumber = (m, n) => m !== undefined && n !== undefined &&
+  (m.every || n.every || m.float32 === n.float32 || m.float64 === n.float64);
+
+// numberOf reads a name as a number. It returns nothing if the name is none.
+function numberOf(name) {
+  if (!/^[+-]?[0-9.in]/i.test(name)) return undefined;
+  const text = name.replaceAll('_', '');
+  const rounded = (float64, float32 = float64) => ({ float64, float32 });
+  if (/^null$/i.test(text)) return rounded(0);
+  if (/^([+-]?(inf|infinity|nan)|[+-]?0x[0-9a-fxp.+-]*p[0-9a-fxp.+-]*|[0-9.e+-]{33,})$/i.test(text)) return { every: true };
+  const parts = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]+))?$/i.exec(text);
+  if (!parts || !(parts[2] || parts[3])) return undefined;
+  const [, sign, whole, fraction = '', exponent = 0] = parts;
+  const digits = (whole + fraction).replace(/^0+/, ''), power = Number(exponent) - fraction.length;
+  const factor = sign === '-' ? -1 : 1, magnitude = digits.length - 1 + power; // of the first digit
+  if (digits === '' || magnitude < -38) return rounded(0);
+  if (magnitude >= 38) return rounded(factor * Infinity);
+  const float64 = Number(`${digits}e${power}`);
+  return rounded(factor * float64, factor * nearestFloat32(digits, power, float64));
+}
+
+// nearestFloat32 returns the binary32 that is nearest to digits × 10^power. Math.fround would round
+// a second time. This matters if float64 is halfway between two of them.
+function nearestFloat32(digits, power, float64) {
+  const near = Float32Array.of(float64), other = near.slice();
+  new Int32Array(other.buffer)[0] += float64 > near[0] ? 1 : -1;
+  if (near[0] + other[0] !== 2 * float64) return near[0];
+  const scaled = (n, p) => n * 10n ** BigInt(Math.max(p, 0));
+  const exact = scaled(BigInt(digits), power) << 200n, halfway = scaled(BigInt(float64 * 2 ** 200), -power);
+  if (exact === halfway) return near[0];
+  return (exact > halfway) === (near[0] > float64) ? near[0] : other[0];
+}
 
 // wtf8 writes UTF-16 code units as UTF-8, and a surrogate without a partner in
 // the three bytes of its code point. Iterating joins the pairs.

@@ -12,6 +12,10 @@ func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 	for _, size := range []int{1_000, 20_000, 1 << 17} {
 		texts := append(hostile.Texts(size), hostile.Text{Name: "one long number", JSON: strings.Repeat("1", size)},
 			hostile.Text{Name: "names that differ only in case", JSON: alikeNames(size)},
+			hostile.Text{Name: "names that are numbers", JSON: numberObject(size, func(i int) string { return fmt.Sprint(1<<24 + 1 + 2*i) })},
+			hostile.Text{Name: "names that are long numbers", JSON: numberObject(size, func(i int) string { return fmt.Sprintf("%026de-0020", 2*i+1) })},
+			hostile.Text{Name: "names that are numbers with escapes", JSON: numberObject(size, func(i int) string { return fmt.Sprintf(`\u0031%d`, i) })},
+			hostile.Text{Name: "names that count as every number", JSON: numberObject(size, func(i int) string { return fmt.Sprintf("0x%dp", i) })},
 			hostile.Text{Name: "objects of names that differ only in case", JSON: "[" + strings.Repeat(`{"b":0,"B":0,"a":0},`, size/20) + "0]"})
 		for _, text := range texts {
 			raw := []byte(text.JSON)
@@ -37,6 +41,15 @@ func alikeNames(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
 		fmt.Fprintf(&b, `"k%d":0,"K%d":0,`, i, i)
+	}
+	return "{" + b.String() + `"":0}`
+}
+
+// numberObject returns an object whose names are numbers. Number i comes from the function name.
+func numberObject(size int, name func(i int) string) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, `"%s":0,`, name(i))
 	}
 	return "{" + b.String() + `"":0}`
 }

@@ -1,8 +1,11 @@
 package argdigest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -315,28 +318,80 @@ func referenceStream(out []byte, value any) []byte {
 	panic("not a value")
 }
 
-var referenceWhole = regexp.MustCompile(`^[+-]?[0-9]+$`)
-
 // referenceAlike reports whether the object has two names that differ only in upper and lower case,
-// or that are the same whole number.
+// or that are the same number.
 func referenceAlike(object referenceObject) bool {
-	seen := map[string]bool{}
+	seen, numbers, every := map[string]bool{}, 0, false
 	for _, member := range object {
-		folded := strings.Map(func(r rune) rune {
+		name := member.name.utf8()
+		keys := []string{strings.Map(func(r rune) rune {
 			folded := r
 			for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 				folded = max(folded, other)
 			}
 			return folded
-		}, member.name.utf8())
-		if referenceWhole.MatchString(folded) {
-			number, _ := new(big.Int).SetString(folded, 10)
-			folded = number.String()
+		}, name)}
+		switch number, kind := referenceNumberName(name); kind {
+		case "every number":
+			numbers, every = numbers+1, true
+		case "one number":
+			numbers++
+			keys = append(keys, fmt.Sprint("float32 ", number.float32), fmt.Sprint("float64 ", number.float64))
 		}
-		if seen[folded] {
-			return true
+		for _, key := range keys {
+			if seen[key] {
+				return true
+			}
+			seen[key] = true
 		}
-		seen[folded] = true
 	}
-	return false
+	return every && numbers > 1
+}
+
+var (
+	referenceNumberStart = regexp.MustCompile(`^(?i)[+-]?[0-9.in]`)
+	referenceEveryNumber = regexp.MustCompile(`^(?i)([+-]?(inf|infinity|nan)|[+-]?0x[0-9a-fxp.+-]*p[0-9a-fxp.+-]*|[0-9.e+-]{33,})$`)
+	// The groups are: sign, whole part, fraction, exponent.
+	referenceDecimalName = regexp.MustCompile(`^(?i)([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]+))?$`)
+)
+
+type referenceFloats struct {
+	float32 float32
+	float64 float64
+}
+
+// referenceNumberName reads a name as a number. It returns the kind of the name: "every number", "one number", or "".
+func referenceNumberName(name string) (_ referenceFloats, kind string) {
+	text := strings.ReplaceAll(name, "_", "")
+	switch {
+	case !referenceNumberStart.MatchString(name):
+		return referenceFloats{}, ""
+	case strings.EqualFold(text, "null"):
+		return referenceFloats{}, "one number"
+	case referenceEveryNumber.MatchString(text):
+		return referenceFloats{}, "every number"
+	}
+	groups := referenceDecimalName.FindStringSubmatch(text)
+	if groups == nil || groups[2]+groups[3] == "" {
+		return referenceFloats{}, ""
+	}
+	digits := strings.TrimLeft(groups[2]+groups[3], "0")
+	exponent, _ := new(big.Int).SetString(cmp.Or(groups[4], "0"), 10)
+	exponent.Sub(exponent, big.NewInt(int64(len(groups[3]))))
+	magnitude := new(big.Int).Add(exponent, big.NewInt(int64(len(digits)-1)))
+	switch {
+	case digits == "" || magnitude.Cmp(big.NewInt(-38)) < 0:
+		return referenceFloats{}, "one number"
+	case magnitude.Cmp(big.NewInt(38)) >= 0:
+		sign := 1
+		if groups[1] == "-" {
+			sign = -1
+		}
+		return referenceFloats{float32(math.Inf(sign)), math.Inf(sign)}, "one number"
+	}
+	exact, _ := new(big.Rat).SetString(groups[1] + digits + "e" + exponent.String())
+	var floats referenceFloats
+	floats.float32, _ = exact.Float32()
+	floats.float64, _ = exact.Float64()
+	return floats, "one number"
 }

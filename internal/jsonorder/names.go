@@ -3,10 +3,8 @@ package jsonorder
 import (
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
 	"math/bits"
 	"slices"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -216,109 +214,4 @@ func (r *Reader) lastOf(keys []key) []key {
 		return nil
 	}
 	return keys[len(keys)-1:]
-}
-
-// mayBeAlike is a quick test. Two names can be alike only if mayBeAlike returns true for at
-// least one of them: see [Object.Alike]. The name must be written without escapes.
-func mayBeAlike(name []byte) bool {
-	for _, c := range name {
-		if 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
-			return true
-		}
-	}
-	return len(name) > 1 && (name[0] == '0' || name[0] == '+' || name[0] == '-')
-}
-
-// foldSeed is random, so that nobody can choose names with the same hash.
-var foldSeed = maphash.MakeSeed()
-
-// hasAlike reports whether two names of an object are equal or alike. It compares hashes of
-// the names. Call it before the members are sorted.
-func (r *Reader) hasAlike(o *Object) bool {
-	keys := r.keysFor(o)
-	for i, m := 0, uint32(o.first); i < o.Len; i++ {
-		at := r.members.at(int(m))
-		hash := r.foldedHash(int(at.start))
-		keys[i] = key{uint32(hash >> 32), uint32(hash), m}
-		m = at.next
-	}
-	sortPieces(keys, 56)
-	for i := 1; i < len(keys); i++ {
-		if keys[i].piece() == keys[i-1].piece() {
-			return true
-		}
-	}
-	return false
-}
-
-// foldedHash returns the hash of the name that starts at a position in the text. Names that
-// are alike have the same hash.
-func (r *Reader) foldedHash(at int) uint64 {
-	var h maphash.Hash
-	h.SetSeed(foldSeed)
-	if digits, negative, ok := r.wholeNumber(at); ok {
-		at = digits
-		if negative {
-			h.WriteByte('-')
-		}
-	}
-	for r.text[at] != '"' {
-		var c rune
-		if c, at = r.character(at); c < utf8.RuneSelf {
-			if 'a' <= c && c <= 'z' {
-				c -= 'a' - 'A'
-			}
-			h.WriteByte(byte(c))
-			continue
-		}
-		var char [utf8.UTFMax]byte
-		h.Write(utf8.AppendRune(char[:0], Fold(c)))
-	}
-	return h.Sum64()
-}
-
-// wholeNumber reports whether the name that starts at a position in the text is a whole
-// number. If so, digits is the position of the first digit after leading zeros.
-func (r *Reader) wholeNumber(at int) (digits int, negative, ok bool) {
-	zero := true
-	for first := true; r.text[at] != '"'; first = false {
-		c, next := r.character(at)
-		switch {
-		case first && (c == '-' || c == '+'):
-			negative = c == '-'
-		case '0' <= c && c <= '9':
-			if zero {
-				digits, zero = at, c == '0'
-			}
-			ok = true
-		default:
-			return 0, false, false
-		}
-		at = next
-	}
-	return digits, negative && !zero, ok
-}
-
-// character returns the character at a position in a string, and the position after it.
-func (r *Reader) character(at int) (c rune, next int) {
-	switch b := r.text[at]; {
-	case b == '\\':
-		return unescape(r.text, at)
-	case b < utf8.RuneSelf:
-		return rune(b), at + 1
-	}
-	c, size := utf8.DecodeRune(r.text[at:])
-	return c, at + size
-}
-
-// Fold returns the smallest character that equals c if upper and lower case are ignored,
-// as in strings.EqualFold and encoding/json.
-func Fold(c rune) rune {
-	for {
-		next := unicode.SimpleFold(c)
-		if next <= c {
-			return next
-		}
-		c = next
-	}
 }

@@ -262,10 +262,10 @@ func (r *Reader) Element(a *Array) bool {
 type Object struct {
 	Len int // the number of members; 0 until the object has been read once
 	// Alike is true if two names are alike: they differ only in upper and lower case, or are
-	// the same whole number, such as 1 and 01. Go reads such members into the same field of a
-	// struct, or the same element of a map, and the last one wins. So the members are not
-	// sorted, but stay in the order of the text. Alike is false until the object has been
-	// read once.
+	// the same number, such as 1 and 1.0 (docs/token.md has the exact rule). Go reads such
+	// members into the same field of a struct, or the same element of a map, and the last one
+	// wins. So the members are not sorted, but stay in the order of the text. Alike is false
+	// until the object has been read once.
 	Alike      bool
 	read       int
 	note       int
@@ -273,8 +273,8 @@ type Object struct {
 	last       int  // the index of the member that was read last
 	before     name // the name of the member that was read last
 	inOrder    bool
-	mayBeAlike bool // true if two names may be alike
-	disordered int  // the value of Reader.disordered when this object began
+	hints      hints
+	disordered int // the value of Reader.disordered when this object began
 
 	// In the second reading, members that are not sorted in the text are read in the order
 	// of their names. The fields below are for that.
@@ -366,7 +366,7 @@ func (r *Reader) addMember(o *Object, this name) {
 		r.notes.add(0)
 	}
 	m := r.members.add(member{start: uint32(this.start), note: uint32(r.notes.len)})
-	o.mayBeAlike = o.mayBeAlike || this.form != literal || mayBeAlike(r.text[this.start:this.end])
+	r.hint(&o.hints, this)
 	if o.read > 0 {
 		r.members.at(o.last).next = uint32(m)
 		o.inOrder = o.inOrder && r.less(o.before, this)
@@ -390,7 +390,7 @@ func (r *Reader) addMember(o *Object, this name) {
 func (r *Reader) endObject(o *Object) {
 	o.Len = o.read
 	note := uint32(o.Len)
-	if o.mayBeAlike && !r.anyNames && r.hasAlike(o) {
+	if !r.anyNames && r.hasAlike(o) {
 		if !o.inOrder && len(r.sort(o)) == 0 {
 			return // two names are equal, so r.sort has refused the text
 		}
