@@ -110,16 +110,18 @@ type visit struct {
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	v := &visit{door: d, request: r, cancel: cancel}
+	v := &visit{door: d, request: r}
+	var ctx visitContext
+	ctx.visit = v
+	ctx.Context, v.cancel = context.WithCancel(r.Context())
+	defer v.cancel()
 	a := newResponse(v, w)
 	if d.options.Ended != nil {
 		defer v.end(a, time.Now())
 	}
 	defer a.share.release()
 	defer a.settle()
-	inner := r.WithContext(ctx)
+	inner := r.WithContext(&ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {
 	case tooManyLines(r.Header):
@@ -138,6 +140,19 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// visitContext is the context of the request that the server gets. It has the exchange, once the message is read.
+type visitContext struct {
+	context.Context
+	visit *visit
+}
+
+func (c *visitContext) Value(key any) any {
+	if x := c.visit.exchange; x != nil && key == (exchangeKey{}) {
+		return x
+	}
+	return c.Context.Value(key)
+}
+
 // headersFor returns the headers that the server gets.
 func (v *visit) headersFor(header http.Header) http.Header {
 	out := make(http.Header, len(header))
@@ -146,7 +161,7 @@ func (v *visit) headersFor(header http.Header) http.Header {
 		case removedHeaders[name], strings.HasPrefix(name, "Want-"):
 		case name != plain && (plain == sessionHeader || plain == resumeHeader): // many servers treat _ and - as the same
 		default:
-			out[name] = append([]string(nil), values...)
+			out[name] = values
 		}
 	}
 	return out
@@ -208,10 +223,12 @@ func (v *visit) post(a *response, r *http.Request) {
 	}
 	forward := x.Forward
 	x.Forward = ""
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
-	r.Body, _ = r.GetBody()
+	r.Body = io.NopCloser(strings.NewReader(forward))
+	if v.engine.proxied { // so that the proxy's client can send the body together with the headers
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
+	}
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
-	v.serve(a, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	v.serve(a, r)
 }
 
 // read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,

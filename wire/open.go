@@ -257,6 +257,9 @@ func hasNull(text string) bool {
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
 // is true if the server may see all answers.
 func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
+	if len(given) == 0 {
+		return text, true
+	}
 	unsolicited := x.round.First() && x.Method == "tools/call" && x.engine.unsolicited[x.Target]
 	drop := changes{}
 	for i := range given {
