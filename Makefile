@@ -1,5 +1,5 @@
 SHELL = bash
-.PHONY: check test long bench fuzz mutate model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
+.PHONY: check test long bench fuzz mutate conformance model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -10,13 +10,16 @@ test: ## all tests of all modules
 bench: ## against the floor and against what one would use instead
 	cd test/bench && go run .
 
-long: fuzz mutate model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
+long: fuzz mutate conformance model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
 
 fuzz: ## a minute for every fuzz target
 	test/fuzz 1m
 
 mutate: ## 10,000 mutated requests for a server on each SDK, with the race detector
 	TRIPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run '^TestTheServerSurvivesMutatedRequests$$' -v ./test/conformance
+
+conformance: ## the whole conformance suite, with and without a door
+	test/conformance/run whole
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./test/rules test/rules/engine.txt
