@@ -128,7 +128,7 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	durationVar(cmd, &p.carrier.Timeout, "timeout", httpcarrier.DefaultTimeout, "how long the server may take to begin its answer")
 	durationVar(cmd, &p.carrier.Door.ClientTimeout, "client-timeout", wire.DefaultClientTimeout, "how long a client may take to send its message, and to take each part of an answer")
 	p.connections = 4096
-	f.Var((*countFlag)(&p.connections), "max-connections", "most connections of clients; more wait until one ends")
+	f.Var((*countFlag)(&p.connections), "max-connections", "most connections of clients; a further one takes the place of an idle one, or waits")
 	f.StringArrayVar(&p.labelled, "label-tool", nil, "a `TOOL` that metrics may name; may be repeated (default none)")
 	p.secure.flags(cmd)
 	p.log.flags(cmd)

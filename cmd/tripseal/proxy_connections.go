@@ -10,7 +10,7 @@ import (
 
 // connections limits how many connections a server has. At the limit, a new connection takes the place of the one that
 // has been idle for longest. So whoever only holds connections cannot lock others out. If none is idle, the new one
-// waits, and the server accepts no further ones meanwhile. Its method track is for the field ConnState of [http.Server].
+// waits, and the server accepts no further ones meanwhile.
 type connections struct {
 	most int
 

@@ -178,7 +178,8 @@ func TestSettingsThatLeaveSomethingUnprotectedAreWarnedAbout(t *testing.T) {
 		{"http://localhost:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
 		{"https://192.0.2.1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
 	} {
-		args := []string{"--upstream", c.upstream, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User"}
+		args := []string{"--upstream", c.upstream, "--listen", "127.0.0.1:0", "--ephemeral",
+			"--identity", "header", "--header", "X-User"}
 		for _, network := range c.trusted {
 			args = append(args, "--trust", network)
 		}

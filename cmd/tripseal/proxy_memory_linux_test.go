@@ -59,8 +59,9 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 	const long = 4 << 20
 	deep := strings.Repeat(`{"a":[`, 50) + strings.Repeat(`]}`, 50)
 	answers := map[string]string{
-		"asks": `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}}}}`,
-		"long": filled(long, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}],"list":[`, `{"n%d":[]}`, `]}}`),
+		"asks": `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s","inputRequests":{` +
+			`"a":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}}}}`,
+		"long": filled(long, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"list":[`, `{"n%d":[]}`, `]}}`),
 		"done": `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
 	}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,9 +79,11 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + params
 	}
+	const responses = `"requestState":"x","inputResponses":{"a":{"content":{`
 	const capabilities = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},`
 	request := func(answer string, announced int, body string) string {
-		return fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nX-Answer: %s\r\nContent-Length: %d\r\n\r\n", answer, announced) + body
+		return "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
+			fmt.Sprintf("X-Answer: %s\r\nContent-Length: %d\r\n\r\n", answer, announced) + body
 	}
 	whole := func(answer, message string) string { return request(answer, len(message), message) }
 	type phase struct {
@@ -89,8 +92,8 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 		reads         bool // whether the clients read their answers, and end
 	}
 	phases := []phase{
-		{"answers with many members", whole("done", filled(long, call(`"requestState":"x","inputResponses":{"a":{"content":{`), `"%d":{}`, `}}}}}`)), 100, true},
-		{"deep answers", whole("done", filled(long, call(`"requestState":"x","inputResponses":{"a":{"content":{`), `"%d":`+deep, `}}}}}`)), 100, true},
+		{"answers with many members", whole("done", filled(long, call(responses), `"%d":{}`, `}}}}}`)), 100, true},
+		{"deep answers", whole("done", filled(long, call(responses), `"%d":`+deep, `}}}}}`)), 100, true},
 		{"many capabilities", whole("asks", filled(long, call(capabilities), `"%d":{}`, `}}}}`)), 100, true},
 		{"deep capabilities", whole("asks", filled(long, call(capabilities), `"%d":`+deep, `}}}}`)), 100, true},
 		{"slow senders", request("done", long, strings.Repeat(" ", long/2)), 200, false},
@@ -130,7 +133,7 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 			if honest(p.address) {
 				served++
 			} else if refused++; refused == 600 {
-				t.Fatalf("%s: an honest client was served %d times and refused %d times, with %d MiB", ph.name, served, refused, p.peak(t)>>10)
+				t.Fatalf("%s: an honest client was served %d times and refused %d times", ph.name, served, refused)
 			}
 			select {
 			case <-ended:
@@ -145,7 +148,8 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 		if ph.reads && read.Load() == 0 {
 			t.Errorf("%s: none was read", ph.name)
 		}
-		t.Logf("%s: %d MiB at most, %d honest calls served and %d refused in %v", ph.name, p.peak(t)>>10, served, refused, time.Since(began))
+		t.Logf("%s: %d MiB at most, %d honest calls served and %d refused in %v",
+			ph.name, p.peak(t)>>10, served, refused, time.Since(began))
 	}
 	if peak := p.peak(t); peak > memoryLimit {
 		t.Errorf("the proxy had %d MiB, more than the %d MiB of its container", peak>>10, memoryLimit>>10)
@@ -155,7 +159,8 @@ func TestHostileClientsTakeNoMoreMemoryThanTheContainerHas(t *testing.T) {
 
 // honest makes an ordinary call, and reports whether it is served. A client may have to try again.
 func honest(address string) bool {
-	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`))
+	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call",`+
+		`"params":{"name":"a","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`))
 	if err != nil {
 		return false
 	}

@@ -229,8 +229,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	h.door.ServeHTTP(w, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
 }
 
-// refuse answers a request with an error, instead of letting it through the door. It writes the given reason to the log;
-// the client gets only a general reason.
+// refuse answers a request with an error, instead of letting it through the door. The given reason is for the log; the
+// client gets only a general reason.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	h.log(r, "a request was refused", "status", status, "cause", reason)
 	// Set time limits, because package http reads the rest of the body before it answers, and sets no limit itself.

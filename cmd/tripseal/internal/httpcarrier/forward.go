@@ -48,8 +48,8 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// namesUser reports whether the server might read the header as one that tells who the user is. Many servers treat _ and
-// - in the name of a header as the same.
+// namesUser reports whether the server might read the header as one that tells who the user is. Many servers treat _
+// and - in the name of a header as the same.
 func (h *Handler) namesUser(name string) bool {
 	for _, of := range h.config.Identity.Headers() {
 		if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), strings.ReplaceAll(of, "_", "-")) {
@@ -77,13 +77,11 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if client := visitOf(r).client; client.Context().Err() == nil { // otherwise the client is gone, or the proxy ends
 		h.log(client, "the server did not answer", "cause", cause(err))
 	}
-	contentType, body := "text/plain; charset=utf-8", ""
-	if x := h.config.Engine.Through(r.Context(), ""); x != nil && x.ID != "" {
-		contentType, body = "application/json", x.Failed()
-	}
-	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
-	io.WriteString(w, body)
+	if x := h.config.Engine.Through(r.Context(), ""); x != nil {
+		io.WriteString(w, x.Failed())
+	}
 }
 
 // cause returns a text for the log that says what went wrong between the proxy and the server. It uses the text of err

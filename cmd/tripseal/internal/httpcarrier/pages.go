@@ -30,8 +30,7 @@ func (h *Handler) allowsOrigin(r *http.Request) bool {
 	return err == nil || origin.Hostname() == "localhost"
 }
 
-// parseOrigin parses the origin of a web page: a scheme, a host and perhaps a port. It returns false if text is anything
-// else.
+// parseOrigin parses the origin of a web page: a scheme, a host and perhaps a port. It returns false for anything else.
 func parseOrigin(text string) (origin url.URL, ok bool) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {

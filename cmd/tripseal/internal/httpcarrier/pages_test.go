@@ -26,7 +26,8 @@ func (p page) fetch(method, body string, headers ...string) (a answered, read bo
 	for i := 0; i < len(headers); i += 2 {
 		names = append(names, strings.ToLower(headers[i]))
 	}
-	ask := p.do("OPTIONS", "", "Origin", p.origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", strings.Join(names, ","))
+	ask := p.do("OPTIONS", "", "Origin", p.origin, "Access-Control-Request-Method", method,
+		"Access-Control-Request-Headers", strings.Join(names, ","))
 	allowed := func(header, value string) bool {
 		list := strings.FieldsFunc(strings.ToLower(ask.header.Get(header)), func(r rune) bool { return r == ',' || r == ' ' })
 		return slices.Contains(list, strings.ToLower(value))
@@ -49,7 +50,8 @@ func (p page) fetch(method, body string, headers ...string) (a answered, read bo
 		switch strings.ToLower(name) {
 		case "cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma":
 		default:
-			if !strings.HasPrefix(name, "Access-Control-") && name != "Vary" && !strings.Contains(exposed, strings.ToLower(name)) {
+			ofBrowser := strings.HasPrefix(name, "Access-Control-") || name == "Vary"
+			if !ofBrowser && !strings.Contains(exposed, strings.ToLower(name)) {
 				a.header.Del(name)
 			}
 		}
@@ -67,11 +69,15 @@ func TestAPageOfAnAllowedOriginWorksInABrowser(t *testing.T) {
 		w.Header().Set("Vary", "Accept")
 		writes(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`)(w, r)
 	}
-	f := newFront(t, server, func(c *Config) { c.AllowOrigins = []string{app, "https://two.example.com"} }, named(t, "127.0.0.1/32"))
+	f := newFront(t, server, named(t, "127.0.0.1/32"), func(c *Config) {
+		c.AllowOrigins = []string{app, "https://two.example.com"}
+	})
 	for _, origin := range []string{app, "https://two.example.com"} {
 		p := page{f, origin}
-		a, ok := p.fetch("POST", callMessage, "Mcp-Protocol-Version", "2025-11-25", "Mcp-Param-Region", "eu", "X-User", "alice")
-		if !ok || a.status != 200 || a.header.Get("Mcp-Session-Id") == "" || a.header.Get("Access-Control-Allow-Credentials") != "" {
+		a, ok := p.fetch("POST", callMessage, "Mcp-Protocol-Version", "2025-11-25", "Mcp-Param-Region", "eu",
+			"X-User", "alice")
+		if !ok || a.status != 200 || a.header.Get("Mcp-Session-Id") == "" ||
+			a.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%+v", a)
 		}
 		if vary := a.header["Vary"]; !slices.Contains(vary, "Origin") || !slices.Contains(vary, "Accept") {
@@ -110,7 +116,8 @@ func TestAPageReadsTheChallengeOfTheIssuer(t *testing.T) {
 		c.AllowOrigins = []string{app}
 		c.Identity = challenging{}
 	})
-	if a, ok := (page{f, app}).fetch("POST", callMessage); !ok || a.status != 401 || a.header.Get("Www-Authenticate") != "Bearer" {
+	a, ok := page{f, app}.fetch("POST", callMessage)
+	if !ok || a.status != 401 || a.header.Get("Www-Authenticate") != "Bearer" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -125,7 +132,8 @@ func (challenging) Challenge(*http.Request) string                   { return "B
 func TestEveryPageReadsTheMetadata(t *testing.T) {
 	f := newFront(t, unused(t), named(t, "192.0.2.0/24"), func(c *Config) { c.Metadata = []byte(`{}`) })
 	f.url = strings.TrimSuffix(f.url, "/mcp") + metadataPath
-	if a, ok := (page{f, "https://anywhere.example"}).fetch("GET", "", "Mcp-Protocol-Version", "2025-11-25"); !ok || a.status != 200 || a.body != "{}" {
+	a, ok := page{f, "https://anywhere.example"}.fetch("GET", "", "Mcp-Protocol-Version", "2025-11-25")
+	if !ok || a.status != 200 || a.body != "{}" {
 		t.Errorf("%+v", a)
 	}
 }

@@ -61,8 +61,8 @@ func (c *child) Read(p []byte) (int, error) {
 // hurry limits how long the current read and the next one may take. On Windows it has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
-// end stops the child, and on Unix also the processes that the child started. It returns false, and does nothing, if the
-// child has already exited.
+// end stops the child, and on Unix also the processes that the child started. It returns false, and does nothing, if
+// the child has already exited.
 func (c *child) end() (forced bool) {
 	select {
 	case <-c.exited:
