@@ -20,6 +20,7 @@ mutate: ## 10,000 mutated requests for a server on each SDK, with the race detec
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./test/rules test/rules/engine.txt
+	go run ./test/rules test/rules/pipe.txt
 
 mutants: ## take every check out of the core in turn, and see its tests fail
 	go run ./test/rules test/rules/core.txt
