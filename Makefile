@@ -23,6 +23,7 @@ conformance: ## the whole conformance suite, with and without a door
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./test/rules test/rules/engine.txt
+	go run ./test/rules test/rules/pipe.txt
 
 mutants: ## take every check out of the core in turn, and see its tests fail
 	go run ./test/rules test/rules/core.txt

@@ -53,12 +53,10 @@ func (s *lineSplitter) Write(p []byte) (n int, err error) {
 func (s *lineSplitter) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil && (len(s.partial) > 0 || s.tooLong) {
+	if len(s.partial) > 0 || s.tooLong {
 		s.emitPartial()
 	}
-	if s.err == nil {
-		s.err = io.ErrClosedPipe
-	}
+	s.err = io.ErrClosedPipe
 }
 
 func (s *lineSplitter) add(piece []byte) {

@@ -11,10 +11,10 @@ import (
 func TestLinesWithoutStateAreNotChanged(t *testing.T) {
 	r := exactPipe(t)
 	for _, line := range []string{
-		`{"jsonrpc":"2.0","method":"notifications/odd","params":{"n":12345678901234567890,"f":1.0,"com.example/ext":null}}`,
+		`{"jsonrpc":"2.0","method":"notifications/odd","params":{"n":12345678901234567890,"x.example/y":null}}`,
 		"  \t{ \"method\" :\t\"x\" , \"jsonrpc\":\"2.0\" }  ",
-		`{"params":{"Name":1,"name":2},"unknown":{"a":[1,2,{}]},"jsonrpc":"2.0","id":"π\u00e9","method":"custom/method"}`,
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"a":1E400,"b":"\/"},"_meta":{"a":1}}}` + "\r",
+		`{"params":{"Name":1,"name":2},"unknown":{"a":[1,2,{}]},"jsonrpc":"2.0","id":"π\u00e9","method":"custom/x"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"a":1E400,"b":"\/"}}}` + "\r",
 		`{"jsonrpc":"2.0","id":"of the server","result":{"action":"accept"}}`,
 		`{"jsonrpc":"2.0","id":8,"method":"x","params":{"text":"` + "a\u2028b\u0085" + `"}}`,
 		`{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("long ", 1<<18) + `"}`,
@@ -25,7 +25,7 @@ func TestLinesWithoutStateAreNotChanged(t *testing.T) {
 	for _, line := range []string{
 		aside,
 		` { "id" : "π\u00e9", "result" : { "x":1.0 , "resultType":"complete" } , "jsonrpc":"2.0"}` + "\r",
-		`{"result":{"resultType":"complete","content":[{"n":1e-7,"_":"\u0041"}],"x":{"big":98765432109876543210}},"id":7,"jsonrpc":"2.0"}`,
+		`{"result":{"resultType":"complete","x":[{"n":1e-7,"_":"\u0041"}],"y":98765432109876543210},"id":7,"jsonrpc":"2.0"}`,
 		`{"jsonrpc":"2.0","id":"of the server","method":"elicitation/create","params":{"message":"Sure?"}}`,
 		`{"jsonrpc":"2.0","id":8,"error":{"code":-1,"message":"no","data":{"requestState":1}}}`,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,
@@ -49,7 +49,8 @@ func TestBlankLinesAreIgnored(t *testing.T) {
 func TestALineThatIsNotAMessageIsRefused(t *testing.T) {
 	r := exactPipe(t)
 	for _, line := range []string{
-		`hello`, `[]`, `{"jsonrpc":"2.0","id":1,"method":"x"} {}`, "\xef\xbb\xbf{}", `{"method":"x"`, "{\"method\":\"\xff\"}", "{\f\"method\":\"x\"}",
+		`hello`, `[]`, `{"jsonrpc":"2.0","id":1,"method":"x"} {}`,
+		"\xef\xbb\xbf{}", `{"method":"x"`, "{\"method\":\"\xff\"}", "{\f\"method\":\"x\"}",
 	} {
 		r.send(line)
 		r.clientGotError("", -32600)
@@ -67,18 +68,21 @@ func TestALineThatIsTooLongIsDroppedWhole(t *testing.T) {
 		// If only the first bytes were dropped, the tail would be a message of its own.
 		for _, tail := range []string{pipeCall("2", "x", state("forged")), pipeCall("3", "x", "")} {
 			long := strings.Repeat(" ", wire.DefaultMaxRequest+1-len(tail)) + tail + "\n" + aside + "\n"
+			if size == 1<<16 { // the tail comes whole, in a piece after the one that is too much
+				long = strings.Repeat(" ", size+200) + long
+			}
 			inPieces(t, r.pipe.Client, long, size)
 			r.serverGot(aside)
 			r.clientGotError("", -32600)
 		}
-		longest := strings.Repeat(" ", wire.DefaultMaxRequest-len(aside)) + aside
+		longest := padded(aside, wire.DefaultMaxRequest)
 		inPieces(t, r.pipe.Client, longest+"\n", size)
 		r.serverGot(longest)
 
 		tail := `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
 		inPieces(t, r.pipe.Server, strings.Repeat(" ", wire.DefaultMaxAnswer+1-len(tail))+tail+"\n"+aside+"\n", size)
 		r.clientGot(aside)
-		longest = strings.Repeat(" ", wire.DefaultMaxAnswer-len(aside)) + aside
+		longest = padded(aside, wire.DefaultMaxAnswer)
 		inPieces(t, r.pipe.Server, longest+"\n", size)
 		r.clientGot(longest)
 	}
@@ -92,6 +96,12 @@ func TestALineThatIsTooLongIsDroppedWhole(t *testing.T) {
 	r.clientGotError("", -32600)
 	r.say(pipeAsk("1", canary))
 	r.clientGotToken("1")
+}
+
+// padded returns the message with one more member, so that it has this length.
+func padded(message string, length int) string {
+	const member = `{"pad":"",`
+	return `{"pad":"` + strings.Repeat("x", length-len(message)-len(member)+1) + `",` + message[1:]
 }
 
 func inPieces(t *testing.T, to io.Writer, text string, size int) {
@@ -131,7 +141,8 @@ func TestLinesMayComeInPiecesOfAnySize(t *testing.T) {
 func TestALineWithACarriageReturnInsideIsRefused(t *testing.T) {
 	r := exactPipe(t)
 	forged := pipeCall("2", "deploy", state("forged"))
-	for _, line := range []string{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + "\r" + forged + "\r}}", forged + "\r" + forged} {
+	for _, line := range []string{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + "\r" + forged + "\r}}",
+		forged + "\r" + forged} {
 		r.send(line)
 		r.clientGotError("", -32600)
 	}

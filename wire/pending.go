@@ -32,7 +32,7 @@ type pending struct {
 	requests  map[string]*request // the key of a request is the likeness of its id (see the function likeness)
 	waiting   int                 // how many requests are not cancelled
 	bytes     int                 // the total length of the messages of requests that are not cancelled, in bytes
-	cancelled []*request          // the requests that are cancelled, the oldest first; some may have got their answers since
+	cancelled []*request          // the oldest first; some may have got their answers since
 	ended     bool
 	idle      chan struct{} // closed when no request waits any more; nil if nobody asked for that
 }
@@ -62,7 +62,7 @@ func (p *pending) reserve(id string, bytes int) error {
 	if p.requests == nil {
 		p.requests = map[string]*request{}
 	}
-	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, so that the id does not keep the whole message in memory
+	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, or the id keeps the message in memory
 	p.waiting++
 	p.bytes += bytes
 	return nil
@@ -89,8 +89,8 @@ func (p *pending) setExchange(e *Exchange) bool {
 	return true
 }
 
-// cancel discards the exchange of a request that the client has cancelled. The id stays in use until the server answers,
-// or until maxCancelled later requests are cancelled too, because most servers never answer. If the id were freed at
+// cancel discards the exchange of a request that the client has cancelled. The id stays in use until the server
+// answers, or until maxCancelled later requests are cancelled too, because most servers never answer. If the id were freed at
 // once, a later request with the same id could get the answer to the cancelled one.
 func (p *pending) cancel(id string) {
 	p.mu.Lock()

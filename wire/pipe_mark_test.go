@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -78,6 +80,27 @@ func TestAMarkIsUnknownAfterACancelAndToAnotherEngine(t *testing.T) {
 	}
 }
 
+func TestACallOverHTTPIsKnownToTheEngineOfItsDoorAlone(t *testing.T) {
+	r, other := markedPipe(t), markedPipe(t)
+	reached := false
+	server := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		reached = true
+		if x := r.engine.Through(q.Context(), "none"); x == nil || x.Target != "deploy" {
+			t.Errorf("the engine found %+v", x)
+		}
+		if other.engine.Through(q.Context(), "none") != nil {
+			t.Error("another engine knows the call")
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	q := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(pipeCall("1", "deploy", "")))
+	q.Header.Set("Content-Type", "application/json")
+	r.engine.Handler(server, wire.Options{AllowAnonymous: true}).ServeHTTP(httptest.NewRecorder(), q)
+	if !reached {
+		t.Error("the call did not reach the server")
+	}
+}
+
 // A client that knew a mark that stays could use it on a transport that has no door.
 func TestAMarkOfACallThatTheServerDoesNotGetIsUnknown(t *testing.T) {
 	r := markedPipe(t)
@@ -105,14 +128,17 @@ func (r *pipeRig) marks() int { return wire.Marks(r.engine) }
 func TestOnlyCallsAreMarkedAndOnlyThoseThatTheServerGets(t *testing.T) {
 	r := markedPipe(t)
 	lines := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":{}}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
-		`{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"a":1}}}`, `{"jsonrpc":"2.0","id":"s","result":{"_meta":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":{}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"a":1}}}`,
+		`{"jsonrpc":"2.0","id":"s","result":{"_meta":{}}}`,
 		pipeCancel("9"),
 	}
 	r.send(lines...)
 	r.serverGot(lines...)
 	r.send(pipeCall("3", "deploy", pipeRetry("forged")), pipeCall("2", "deploy", ""), pipeCall("1.0", "deploy", ""),
-		`{"jsonrpc":"2.0","id":4,"method":"tools/call"}`, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}`)
+		`{"jsonrpc":"2.0","id":4,"method":"tools/call"}`,
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}`)
 	r.serverGot()
 	if r.marks() != 0 {
 		t.Errorf("%d marks for no call", r.marks())
@@ -168,7 +194,7 @@ func TestNoMarkReachesTheClient(t *testing.T) {
 		"an error":             `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"MARK","data":META}}`,
 		"a question":           strings.Replace(pipeAsk("1", canary+"MARK"), "Sure?", "MARK?", 1),
 		"an answer to nothing": `{"jsonrpc":"2.0","id":"MARK","result":{"_meta":META}}`,
-		"a notification":       `{"jsonrpc":"2.0","method":"notifications/progress","params":{"_meta":META,"message":"MARK"}}`,
+		"a notification":       `{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":META,"message":"MARK"}}`,
 		"a request":            `{"jsonrpc":"2.0","id":"MARK","method":"roots/list","params":{"_meta":META}}`,
 	}
 	for name, place := range places {

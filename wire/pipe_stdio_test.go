@@ -107,7 +107,8 @@ func TestAServerThatClosesItsInputFailsRequests(t *testing.T) {
 func TestAServerThatReadsNothingCanStillAnswer(t *testing.T) {
 	pipeInProcess(t, func(r *pipeRig, client io.WriteCloser, in io.ReadCloser, out io.WriteCloser) {
 		lines := bufio.NewReader(in)
-		go r.write(client, []string{pipeCall("1", "deploy", ""), pipeCall("2", "deploy", ""), pipeCall("3", "deploy", "")})
+		calls := []string{pipeCall("1", "deploy", ""), pipeCall("2", "deploy", ""), pipeCall("3", "deploy", "")}
+		go r.write(client, calls)
 		for range 2 {
 			lines.ReadString('\n')
 		}

@@ -14,9 +14,11 @@ import (
 
 // Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
 // from and write to the streams of the client. The parameter user says who the client is: over standard input and
-// output, that is whoever started the process. The door ends when the client's input ends and the server has closed out;
-// when the server closes out, in ends too.
-func (e *Engine) Stdio(clientIn io.Reader, clientOut io.Writer, user tripseal.Principal) (in io.ReadCloser, out io.WriteCloser) {
+// output, that is whoever started the process. The door ends when the client's input ends and the server has closed
+// out; when the server closes out, in ends too.
+func (e *Engine) Stdio(
+	clientIn io.Reader, clientOut io.Writer, user tripseal.Principal,
+) (in io.ReadCloser, out io.WriteCloser) {
 	toServer, fromDoor := io.Pipe()
 	p := e.Pipe(fromDoor, clientOut, user)
 	p.Server.(*lineEnd).ended = func() {
@@ -147,8 +149,8 @@ func (p *Pipe) serverLine(line []byte, refused error) error {
 	var sealed string
 	if x == nil {
 		sealed = p.engine.Pass(ctx, text)
-	} else if sealed = x.Seal(ctx, text); sealed == "" {
-		sealed = x.Failed()
+	} else {
+		sealed = x.Seal(ctx, text)
 	}
 	done()
 	return p.reply(sealed)
@@ -171,7 +173,7 @@ func (p *Pipe) exchangeOf(line []byte) *Exchange {
 	if !ok { // the line will be refused, but the client must get an error for its request
 		id, method = anyHead(line)
 	}
-	if id == "" || method { // a notification, or a request from the server: its id is not the id of a request from the client
+	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
 	}
 	return p.pending.take(id)
@@ -198,7 +200,7 @@ func head(line []byte) (id string, hasMethod, ok bool) {
 	for {
 		member, more := members.Next()
 		if !more {
-			return strings.Clone(id), hasMethod, members.Whole() // a clone, so that the id does not keep the line in memory
+			return strings.Clone(id), hasMethod, members.Whole() // a clone, or the id keeps the line in memory
 		}
 		switch member.Name {
 		case "id":
