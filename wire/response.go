@@ -370,9 +370,19 @@ func (a *response) sendString(text string) {
 	}
 	a.share.wait(func() { a.control.SetWriteDeadline(time.Now()) })
 	defer a.share.resume()
+	var buffer []byte
+	if len(text) > 4<<10 { // package http would write a long string in pieces of 4 KiB
+		buffer = copyBuffers{}.Get()
+		defer copyBuffers{}.Put(buffer)
+	}
 	for text != "" {
 		a.hurry()
-		n, err := io.WriteString(a.to, text[:min(len(text), sendAtOnce)])
+		n, err := 0, error(nil)
+		if buffer == nil {
+			n, err = io.WriteString(a.to, text)
+		} else {
+			n, err = a.to.Write(buffer[:copy(buffer, text)])
+		}
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
@@ -384,8 +394,6 @@ func (a *response) sendString(text string) {
 	}
 	a.control.Flush()
 }
-
-const sendAtOnce = 256 << 10
 
 // hurry gives the next write a deadline. It does nothing if it last did so less than a second ago.
 func (a *response) hurry() {
