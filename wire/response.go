@@ -380,13 +380,23 @@ func (a *response) sendString(text string) {
 	}
 	a.share.wait(func() { a.control.SetWriteDeadline(time.Now()) })
 	defer a.share.resume()
+	var buffer []byte
+	if len(text) > 4<<10 { // package http would write a long string in pieces of 4 KiB
+		buffer = copyBuffers{}.Get()
+		defer copyBuffers{}.Put(buffer)
+	}
 	for text != "" {
 		a.hurry()
 		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
 			a.lose()
 			return
 		}
-		n, err := io.WriteString(a.to, text[:min(len(text), sendAtOnce)])
+		n, err := 0, error(nil)
+		if buffer == nil {
+			n, err = io.WriteString(a.to, text)
+		} else {
+			n, err = a.to.Write(buffer[:copy(buffer, text)])
+		}
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
@@ -414,8 +424,6 @@ func (a *response) lose() {
 	a.sent.failed = true
 	a.cancel()
 }
-
-const sendAtOnce = 256 << 10
 
 // hurry gives the next write a deadline. It does nothing if it did so a short time ago.
 func (a *response) hurry() {
