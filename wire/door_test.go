@@ -337,6 +337,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 		"text":             {both, writes(200, "text/plain", askingMessage), 502, failedMessage},
 		"no type":          {"in process", writes(200, "", askingMessage), 502, failedMessage},
 		"two types":        {both, writes(200, jsonType, askingMessage, "Content-Type", "text/html"), 502, failedMessage},
+		"silence":          {"in process", func(http.ResponseWriter, *http.Request) {}, 502, failedMessage},
 		"201":              {both, writes(201, jsonType, askingMessage), 502, failedMessage},
 		"202":              {both, writes(202, jsonType, askingMessage), 202, ""},
 		"204":              {both, writes(204, jsonType, ""), 204, ""},
