@@ -191,7 +191,8 @@ func TestAClientThatIsTheSlowestItselfIsRefused(t *testing.T) {
 	})
 }
 
-// A share may wait for bytes when it is cut off itself. Then it gives up at once, because others wait for what it holds.
+// A share may wait for bytes when it is cut off itself. Then it gives up at once, because others wait for what it
+// holds.
 func TestAShareThatIsCutOffDoesNotWaitForBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(200)

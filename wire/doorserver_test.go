@@ -60,7 +60,8 @@ func TestAServerCannotGetBehindTheDoor(t *testing.T) {
 }
 
 func TestHeadersFromOutsideTheDoorStay(t *testing.T) {
-	f := newFront(t, writes(200, jsonType, doneMessage, "Vary", "Accept", "Set-Cookie", "b=2", "Cache-Control", "no-store"),
+	f := newFront(t, writes(200, jsonType, doneMessage, "Vary", "Accept", "Set-Cookie", "b=2", "Cache-Control",
+		"no-store"),
 		func(s *setup) {
 			s.outside = func(h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,8 @@ func TestWhatAServerWritesLateReachesNobody(t *testing.T) {
 				w.WriteHeader(500)
 				late <- w
 			}, change)
-			if a := f.do("POST", callMessage); strings.Contains(a.all(), canary) || len(a.trailer) > 0 || a.header.Get("Trailer") != "" {
+			if a := f.do("POST", callMessage); strings.Contains(a.all(), canary) || len(a.trailer) > 0 ||
+				a.header.Get("Trailer") != "" {
 				t.Errorf("%s, %s: %+v", way, kind, a)
 			}
 			w := <-late // the request is over
@@ -195,14 +197,16 @@ func TestAServerMayWriteFromSeveralGoroutines(t *testing.T) {
 			io.WriteString(w, event(askingMessage))
 		}, change)
 		a := f.do("POST", callMessage)
-		if strings.Count(a.body, event(progress)) != 400 || !strings.Contains(a.body, "ms1.") || strings.Contains(a.body, canary) {
+		if strings.Count(a.body, event(progress)) != 400 || !strings.Contains(a.body, "ms1.") || strings.Contains(a.body,
+			canary) {
 			t.Errorf("%s: %d events, %s", way, strings.Count(a.body, event(progress)), a.body[max(0, len(a.body)-400):])
 		}
 	}
 }
 
 func TestAWholeAnswerReachesTheClientThoughTheServerGoesOn(t *testing.T) {
-	for _, s := range []struct{ message, body string }{{callMessage, doneMessage}, {callMessage, askingMessage}, {progress, ""}} {
+	for _, s := range []struct{ message, body string }{{callMessage, doneMessage}, {callMessage, askingMessage},
+		{progress, ""}} {
 		got := make(chan bool)
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 			if s.body == "" {
@@ -270,7 +274,8 @@ func TestAStreamThatEndsBeforeTheAnswerIsAnErrorUnlessTheClientCanComeBack(t *te
 
 func TestAPanicOfTheServerIsAnErrorOfThisRequestAlone(t *testing.T) {
 	type secret struct{ text string }
-	for name, problem := range map[string]any{"string": canary, "*errors.errorString": errors.New(canary), "wire_test.secret": secret{canary}, "cut off": http.ErrAbortHandler} {
+	for name, problem := range map[string]any{"string": canary, "*errors.errorString": errors.New(canary),
+		"wire_test.secret": secret{canary}, "cut off": http.ErrAbortHandler} {
 		for _, s := range []struct {
 			message, kind, written string
 			status                 int
@@ -339,29 +344,36 @@ func TestTheServerFindsTheCallAndWhatWasSetOutside(t *testing.T) {
 	f.do("GET", "")
 }
 
-func TestAnOrdinaryEndLogsNothing(t *testing.T) {
-	for _, kind := range []string{"", eventType, jsonType} {
-		ended, arrived := make(chan bool), make(chan bool)
-		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
-			if kind != "" {
-				w.Header().Set("Content-Type", kind)
-				http.NewResponseController(w).Flush()
+func TestTheServerLearnsThatTheClientIsGoneAndNothingIsLogged(t *testing.T) {
+	for way, change := range eachWay {
+		for _, kind := range []string{"", eventType, jsonType} {
+			ended, arrived := make(chan bool), make(chan bool)
+			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				if kind != "" {
+					w.Header().Set("Content-Type", kind)
+					http.NewResponseController(w).Flush()
+				}
+				close(arrived)
+				<-r.Context().Done()
+			}, change, func(s *setup) { s.options.Ended = func(context.Context, wire.Ended) { close(ended) } })
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-arrived
+				cancel()
+			}()
+			if res, err := f.client.Do(f.request("POST", callMessage).WithContext(ctx)); err == nil {
+				io.Copy(io.Discard, res.Body)
+				res.Body.Close()
 			}
-			close(arrived)
-			<-r.Context().Done()
-		}, func(s *setup) { s.options.Ended = func(context.Context, wire.Ended) { close(ended) } })
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-arrived
-			cancel()
-		}()
-		if res, err := f.client.Do(f.request("POST", callMessage).WithContext(ctx)); err == nil {
-			io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-		}
-		<-ended
-		if text := f.log.String(); strings.Contains(text, "level=WARN") {
-			t.Errorf("%q: a client that cancels is logged: %s", kind, text)
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatalf("%s, %q: the server waits", way, kind)
+			}
+			if text := f.log.String(); strings.Contains(text, "level=WARN") {
+				t.Errorf("%s, %q: a client that cancels is logged: %s", way, kind, text)
+			}
 		}
 	}
 }
@@ -417,9 +429,12 @@ func TestANullInPlaceOfAStateReachesTheServerAsNone(t *testing.T) {
 
 // hostile are texts that a client may have put into what a server returns.
 var hostile = []string{
-	"requestState", `"requestState"`, `"requestState":"x"`, `","requestState":"x`, `\","requestState\":\"x`, `request\u0053tate`,
-	`\u0022requestState\u0022:1`, `inputRequests`, `"inputRequests":{}`, `}},"result":{"requestState":"x"`, `nextCursor`, `"nextCursor"`,
-	`resultType`, `input_required`, `"resultType":"input_required"`, `\`, `"`, `\\"`, "\u2028", "<>&", "\x00", "State", "Cursor\"", `{"a":1}`,
+	"requestState", `"requestState"`, `"requestState":"x"`, `","requestState":"x`, `\","requestState\":\"x`,
+	`request\u0053tate`,
+	`\u0022requestState\u0022:1`, `inputRequests`, `"inputRequests":{}`, `}},"result":{"requestState":"x"`,
+	`nextCursor`, `"nextCursor"`,
+	`resultType`, `input_required`, `"resultType":"input_required"`, `\`, `"`, `\\"`, "\u2028", "<>&", "\x00", "State",
+	"Cursor\"", `{"a":1}`,
 	"requestStat\xe9", "requeſtState", "a", "",
 }
 
@@ -450,7 +465,8 @@ func hostileValue(r *rand.Rand, depth int) any {
 	return text()
 }
 
-// A result that encoding/json wrote, with texts of the client in it, must never pass unread if it has a state, a question
+// A result that encoding/json wrote, with texts of the client in it, must never pass unread if it has a state, a
+// question
 // or a cursor for whoever reads JSON. What passes unread must pass the full scan as it is.
 func TestAnAnswerThatPassesUnreadHasNothingToSeal(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

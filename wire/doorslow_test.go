@@ -20,6 +20,8 @@ import (
 	"github.com/tripseal/tripseal/wire"
 )
 
+// The tests of this file wait for the clock, so they run side by side, after all others.
+
 // dial opens a connection to the door that takes few bytes at once, and sends the head of a POST and the given part of
 // its body.
 func (f *front) dial(length int, part string, headers ...string) net.Conn {
@@ -31,7 +33,8 @@ func (f *front) dial(length int, part string, headers ...string) net.Conn {
 	}
 	f.t.Cleanup(func() { conn.Close() })
 	conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nX-User: mallory\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n%s",
+	fmt.Fprintf(conn,
+		"POST /mcp HTTP/1.1\r\nHost: %s\r\nX-User: mallory\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n%s",
 		address, jsonType, length, strings.Join(headers, ""), part)
 	return conn
 }
@@ -54,6 +57,7 @@ func (f *front) honest(want string) {
 }
 
 func TestSlowSendersDoNotKeepOthersOut(t *testing.T) {
+	t.Parallel()
 	f := newFront(t, writes(200, jsonType, doneMessage), func(s *setup) {
 		s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 64<<10, 64<<10, 1<<20
 		s.options.ClientTimeout = time.Hour // so only the budget cuts clients off
@@ -70,7 +74,10 @@ func TestSlowSendersDoNotKeepOthersOut(t *testing.T) {
 		}()
 	}
 	// Of the 64, eight fit. They send no more, and hold the whole budget.
-	await(t, "the budget is used up", func() bool { return wire.BudgetUsed(f.handler) > 1<<20-8<<10 || refused.Load() > 0 })
+	await(t, "the budget is used up", func() bool {
+		return wire.BudgetUsed(f.handler) > 1<<20-8<<10 ||
+			refused.Load() > 0
+	})
 	for range 20 {
 		f.honest(doneMessage)
 	}
@@ -80,6 +87,7 @@ func TestSlowSendersDoNotKeepOthersOut(t *testing.T) {
 }
 
 func TestSlowReadersDoNotKeepOthersOut(t *testing.T) {
+	t.Parallel()
 	long := strings.Replace(doneMessage, "[]", `["`+strings.Repeat("x", 600<<10)+`"]`, 1)
 	for kind, c := range map[string]struct {
 		answer  string
@@ -98,6 +106,7 @@ func TestSlowReadersDoNotKeepOthersOut(t *testing.T) {
 }
 
 func TestAClientThatSendsTooSlowlyIsRefused(t *testing.T) {
+	t.Parallel()
 	f := newFront(t, unused(t), func(s *setup) { s.options.ClientTimeout = 50 * time.Millisecond })
 	res, err := http.ReadResponse(bufio.NewReader(f.dial(1000, "{")), nil)
 	if err != nil || res.StatusCode != 408 || !res.Close {
@@ -118,7 +127,29 @@ func TestAClientThatSendsTooSlowlyIsRefused(t *testing.T) {
 	})
 }
 
+func TestAStreamHoldsBytesOnlyUntilTheClientHasThem(t *testing.T) {
+	t.Parallel()
+	long, end := event(strings.Replace(progress, "}", strings.Repeat(" ", 1<<20)+"}", 1)), make(chan bool)
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", eventType)
+		io.WriteString(w, long)
+		<-end
+		io.WriteString(w, event(doneMessage))
+	})
+	defer close(end)
+	res, err := f.client.Do(f.request("POST", callMessage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, len(long))); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the bytes are given back", func() bool { return wire.BudgetUsed(f.handler) < 128<<10 })
+}
+
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
+	t.Parallel()
 	for kind, body := range map[string]string{jsonType: "", eventType: ": " + strings.Repeat("x", 2000) + "\n\n"} {
 		ended, gone := make(chan bool), make(chan bool)
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
@@ -164,39 +195,21 @@ func patiently(t *testing.T, try func(timeout time.Duration) error) {
 	t.Error(err)
 }
 
-func TestAStreamMayBeSilentForLongerThanTheClientTimeout(t *testing.T) {
+// Each piece of an answer has its own time, also if the server writes several in the time of one, or none for long.
+func TestAStreamMayLastLongerThanTheClientTimeout(t *testing.T) {
+	t.Parallel()
 	for way, change := range inProcess {
 		patiently(t, func(timeout time.Duration) error {
 			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", eventType)
-				for range 2 {
+				for _, pause := range []time.Duration{1, 1, 1, 1, 1, 1, 8} {
 					io.WriteString(w, event(progress))
-					time.Sleep(2 * timeout)
+					time.Sleep(pause * timeout / 4)
 				}
 				io.WriteString(w, event(doneMessage))
 				time.Sleep(2 * timeout) // the end of the answer must get through, too
 			}, change, func(s *setup) { s.options.ClientTimeout = timeout })
-			if a := f.do("POST", callMessage); a.err != nil || a.body != event(progress)+event(progress)+event(doneMessage) {
-				return fmt.Errorf("%s: %+v", way, a)
-			}
-			return nil
-		})
-	}
-}
-
-// Each piece of an answer has its own time, also if the server writes many in the time of one.
-func TestAClientThatReadsSteadilyIsNotCutOff(t *testing.T) {
-	for way, change := range inProcess {
-		patiently(t, func(timeout time.Duration) error {
-			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", eventType)
-				for range 12 {
-					io.WriteString(w, event(progress))
-					time.Sleep(timeout / 4)
-				}
-				io.WriteString(w, event(doneMessage))
-			}, change, func(s *setup) { s.options.ClientTimeout = timeout })
-			if a := f.do("POST", callMessage); a.err != nil || !strings.HasSuffix(a.body, event(progress)+event(doneMessage)) {
+			if a := f.do("POST", callMessage); a.err != nil || a.body != strings.Repeat(event(progress), 7)+event(doneMessage) {
 				return fmt.Errorf("%s: %+v", way, a)
 			}
 			return nil
@@ -205,6 +218,7 @@ func TestAClientThatReadsSteadilyIsNotCutOff(t *testing.T) {
 }
 
 func TestDeadlinesEndWithTheirRequest(t *testing.T) {
+	t.Parallel()
 	for way, change := range inProcess {
 		for name, request := range map[string]func(*front) answered{
 			"answered": func(f *front) answered { return f.do("POST", callMessage) },
@@ -253,6 +267,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return ni
 // A client that is refused before its message was read must not keep its connection by sending the rest slowly, and no
 // client by not reading the last bytes of an answer.
 func TestWhatIsLeftOfARequestHasADeadline(t *testing.T) {
+	t.Parallel()
 	engine := newRig(t, tripseal.Config{}, wire.Config{}).engine
 	door := engine.Handler(writes(200, jsonType, doneMessage), wire.Options{AllowAnonymous: true})
 	for status, change := range map[int]func(r *http.Request){
@@ -279,6 +294,7 @@ type brokenFlush struct{ *httptest.ResponseRecorder }
 func (brokenFlush) FlushError() error { return errors.New("connection reset") }
 
 func TestAnErrorOfFlushTellsTheServerThatTheClientIsGone(t *testing.T) {
+	t.Parallel()
 	engine := newRig(t, tripseal.Config{}, wire.Config{}).engine
 	door := engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", eventType)
@@ -297,15 +313,17 @@ func TestAnErrorOfFlushTellsTheServerThatTheClientIsGone(t *testing.T) {
 
 // What a client sends must not take many times its length in memory, however it is nested.
 func TestHostileMessagesTakeLittleMemory(t *testing.T) {
-	const length, atOnce = 4<<20 - 4<<10, 16
+	t.Parallel()
+	const length, atOnce = 1 << 20, 16
 	fill := func(open, part, end string) string {
 		return open + strings.Repeat(part, (length-len(open)-len(end))/len(part)) + end
 	}
 	call := func(members string) string { return carriers[0].call(members) }
 	for name, message := range map[string]string{
-		"answers":      call(`,"inputResponses":{"q":{"action":"accept","content":` + fill("[1", `,{"a":[]}`, "]") + `}}`),
-		"capabilities": call(`,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"x":` + fill(`{"a":0`, `,"b":[]`, "}") + `}}`),
-		"params":       call(fill("", `,"x":0`, "")),
+		"answers": call(`,"inputResponses":{"q":{"action":"accept","content":` + fill("[1", `,{"a":[]}`, "]") + `}}`),
+		"capabilities": call(`,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"x":` + fill(`{"a":0`, `,"b":[]`,
+			"}") + `}}`),
+		"params": call(fill("", `,"x":0`, "")),
 	} {
 		f := newFront(t, writes(200, jsonType, askingMessage))
 		runtime.GC()
@@ -334,8 +352,8 @@ func TestHostileMessagesTakeLittleMemory(t *testing.T) {
 			runtime.ReadMemStats(&now)
 			peak = max(peak, now.HeapAlloc-min(before.HeapAlloc, now.HeapAlloc))
 		}
-		// Decoded into Go's values, each of these messages would take 200 MiB and more.
-		if all := now.TotalAlloc - before.TotalAlloc; peak > 6*atOnce<<22 || all > 16*atOnce<<22 {
+		// Decoded into Go's values, a message would take fifty times its length and more.
+		if all := now.TotalAlloc - before.TotalAlloc; peak > 8*atOnce*length || all > 16*atOnce*length {
 			t.Errorf("%s: %d MiB at once, %d MiB in all", name, peak>>20, all>>20)
 		}
 	}

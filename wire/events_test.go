@@ -137,8 +137,9 @@ func TestCommentsAndEventsLeaveAtOnce(t *testing.T) {
 func TestAClientMayComeBackOnlyIfItGotAnIDOrATime(t *testing.T) {
 	for in, resumes := range map[string]bool{
 		"": false, "data: 1\n\n": false, ":id: 1\n\n": false, "id: 1\ndata: 1": false, "id: 1\ndata: drop\n\n": false,
-		"id: 1\nevent: x\ndata: 1\n\n": false, "ID: 1\ndata: 1\n\n": false, "id: 1\ndata: 1\n\n": true, "id: 1\ndata:\n\n": true,
-		"retry: 1\n\n": true, "id: 1\ndata: secret\n\n": true, "retry: 5\nno field\n\n": true,
+		"id: 1\nevent: x\ndata: 1\n\n": false, "ID: 1\ndata: 1\n\n": false, "id: 1\ndata: 1\n\n": true,
+		"id: 1\ndata:\n\n": true,
+		"retry: 1\n\n":     true, "id: 1\ndata: secret\n\n": true, "retry: 5\nno field\n\n": true,
 	} {
 		e := newEvents(1 << 20)
 		if e.fed(in); e.resumes != resumes {
@@ -150,7 +151,8 @@ func TestAClientMayComeBackOnlyIfItGotAnIDOrATime(t *testing.T) {
 func TestAnEventOfAnotherTypeIsReportedWithItsType(t *testing.T) {
 	e, kinds := newEvents(1<<20), ""
 	e.dropped = func(kind string) { kinds += kind + " " }
-	e.fed("event: endpoint\ndata: /x\n\nevent: message\ndata: 1\n\nevent:\ndata: 1\n\nevent: ping\ndata:\n\nevent: y\ndata: secret\n\n")
+	e.fed("event: endpoint\ndata: /x\n\n", "event: message\ndata: 1\n\n", "event:\ndata: 1\n\n",
+		"event: ping\ndata:\n\n", "event: y\ndata: secret\n\n")
 	if kinds != "endpoint y " {
 		t.Errorf("%q", kinds)
 	}
@@ -203,7 +205,8 @@ func TestALineEndsAtItsFirstCROrLF(t *testing.T) {
 	}
 }
 
-// dispatched reads a stream as the specification of server-sent events says, and returns the messages that a client sees.
+// dispatched reads a stream as the specification of server-sent events says, and returns the messages that a
+// client sees.
 func dispatched(stream string) (messages []string) {
 	stream = strings.TrimPrefix(stream, "\ufeff")
 	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")

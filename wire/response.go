@@ -122,14 +122,12 @@ func (f flusher) Flush() {
 
 // decide sets the way of the answer, once its status and its headers are known.
 func (a *response) decide(status int) {
-	if a.way != undecided || a.ended || status < 200 && status != http.StatusSwitchingProtocols {
+	if a.way != undecided || a.ended || status < 200 {
 		return
 	}
 	a.status, a.head = status, maps.Clone(a.header)
 	media := mediaType(a.head)
 	switch {
-	case status == http.StatusSwitchingProtocols:
-		a.replace(http.StatusBadGateway, "the server switches to another protocol")
 	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
@@ -276,9 +274,6 @@ func (a *response) replace(status int, why string) {
 
 // reply sends an answer of the engine. It is for requests that do not reach the server.
 func (a *response) reply(status int, text string) {
-	if text == "" && status == http.StatusOK {
-		status = http.StatusAccepted
-	}
 	a.status = status
 	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
 }
