@@ -22,11 +22,11 @@ type connections struct {
 // newness is how long a new connection may take to send the headers of its first request before it counts as idle.
 const newness = time.Second
 
-func limitConnections(server *http.Server, most int) {
-	c := &connections{most: most, open: make(map[net.Conn]time.Time), changed: make(chan struct{})}
-	server.ConnState = c.track
+func newConnections(most int) *connections {
+	return &connections{most: most, open: make(map[net.Conn]time.Time), changed: make(chan struct{})}
 }
 
+// track is for the field ConnState of [http.Server].
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

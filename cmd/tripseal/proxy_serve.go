@@ -122,15 +122,14 @@ func printAddress(out io.Writer, scheme string, at net.Addr, path, note string) 
 }
 
 func newServer(handler http.Handler, connections int, logger *slog.Logger) *http.Server {
-	server := &http.Server{
+	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ConnState:         newConnections(connections).track,
 	}
-	limitConnections(server, connections)
-	return server
 }
 
 // shutDown stops listening, and waits for open requests, but no longer than the limit. It
