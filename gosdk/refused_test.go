@@ -3,7 +3,6 @@ package gosdk_test
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"log/slog"
 	"math"
 	"runtime"
@@ -67,7 +66,7 @@ func TestWhatTheSDKCannotWriteIsRefused(t *testing.T) {
 						return asks("?", state+"x"), nil
 					}
 					if result == nil {
-						return nil, (*fs.PathError)(nil) // its method Error panics
+						return nil, (*json.SyntaxError)(nil) // its method Error panics
 					}
 					return result, nil
 				})
@@ -78,6 +77,18 @@ func TestWhatTheSDKCannotWriteIsRefused(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestAPromptWithANilInsideIsRefused(t *testing.T) {
+	server := newServer()
+	server.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: (*mcp.TextContent)(nil)}}}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, raw(), revision2026)
+	if _, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}); wire(err) != internal {
+		t.Error(err)
 	}
 }
 
