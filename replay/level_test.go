@@ -81,7 +81,7 @@ func TestTheLogWarnsAt80PercentAndOnceMoreAfterTheLevelFell(t *testing.T) {
 				next++
 				spend(t, store, use(next, 0, lasts), true)
 			}
-			if got := strings.Count(log.String(), "filling up"); got != warnings {
+			if got := strings.Count(log.String(), "level=WARN"); got != warnings {
 				t.Fatalf("%d warnings, want %d:\n%s", got, warnings, log.String())
 			}
 		}
