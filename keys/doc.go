@@ -9,9 +9,12 @@
 // the same time.
 //
 // The other functions read keys that never change while the process runs. [FromEnvironment],
-// [FromText] and [FromBytes] are for keys that you already have. Such a key consists of
-// random bytes, which may also be written in hex or in base64. [Environment] reads keys that
-// `tripseal keys new --print` made.
+// [FromText] and [FromBytes] are for keys that you already have. Such a key consists of 32
+// random bytes, which FromEnvironment and FromText read in the encoding that you name: [Hex],
+// [Base64] or [Base64URL], or [Tripseal] for keys that `tripseal keys new --print` made.
+// [Environment] is short for the last.
+//
+// A pass phrase is not a key, in no encoding. In tests, sealtest.Keys makes a ring from any text.
 //
 // You do not need this package for a server that a client starts for itself alone: see
 // [tripseal.Ephemeral].

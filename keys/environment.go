@@ -38,10 +38,11 @@ func isName(text string) bool {
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// FromText returns a ring of the keys in a text. White space separates the keys; it may also
-// come before the first key and after the last key. The first key seals tokens, and all keys
-// open tokens. An error names the position of a bad key, and never contains the key
-// itself. Use FromText if your program reads the text itself, from a setting for example.
+// FromText returns a ring of the keys in a text, in the encoding [Hex], [Base64], [Base64URL] or
+// [Tripseal]. White space separates the keys; it may also come before the first key and after the
+// last key. The first key seals tokens, and all keys open tokens. An error names the position of a
+// bad key, and never contains the key itself. Use FromText if your program reads the text itself,
+// from a setting for example. It refuses pass phrases: for a test, use sealtest.Keys.
 //
 // To replace a key, take three steps. Finish each step on every replica before you begin the
 // next. First, add the new key after the old one. Then move the new key to the front. Drop the

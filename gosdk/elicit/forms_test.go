@@ -54,9 +54,9 @@ func TestDigestsOfFormsDoNotChange(t *testing.T) {
 	}{
 		"plain":            {func(ask *elicit.Asker) error { return asks[confirm](ask, "Delete?") }, "1bXWAbCP3BtOmhgEgM41KZw"},
 		"an empty message": {func(ask *elicit.Asker) error { return asks[confirm](ask, "") }, "1BgbdYusqwqj2EmVSZmUnwA"},
-		"odd characters":   {func(ask *elicit.Asker) error { return asks[value](ask, odd) }, "1qdT3GoBOWcNLpq2b9jD4hw"},
+		"odd characters":   {func(ask *elicit.Asker) error { return asks[value](ask, odd) }, byJSON("1qdT3GoBOWcNLpq2b9jD4hw", "1y9sdbwHSGpAS83dn3tdftA")},
 		"options":          {func(ask *elicit.Asker) error { return asks[pizza](ask, "Which?", pizzaOptions()...) }, whichDigest},
-		"options and odd":  {func(ask *elicit.Asker) error { return asks[pizza](ask, odd, pizzaOptions()...) }, "15lQvxx6_0tCMBYIXJOpBBg"},
+		"options and odd":  {func(ask *elicit.Asker) error { return asks[pizza](ask, odd, pizzaOptions()...) }, byJSON("15lQvxx6_0tCMBYIXJOpBBg", "1qgtBCEfBq0aropqAUAn0VQ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, nil)
@@ -88,6 +88,15 @@ func TestDigestsOfFormsDoNotChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// byJSON returns the digest of a question that is not UTF-8. By default, encoding/json writes \ufffd
+// for its bad bytes. With GOEXPERIMENT=jsonv2 it writes the character itself.
+func byJSON(escaped, written string) string {
+	if text, _ := json.Marshal("\xff"); string(text) == "\"\ufffd\"" {
+		return written
+	}
+	return escaped
 }
 
 func asks[T any](ask *elicit.Asker, message string, options ...elicit.FormOption) error {

@@ -110,7 +110,10 @@ func (r *random) object(depth int) value {
 	seen := map[string]bool{}
 	for range r.IntN(6) {
 		name := r.text(5)
-		alike := strings.ToLower(strings.ToUpper(strings.TrimLeft(name, "+-0"))) // names that are alike are refused
+		alike := strings.ToLower(strings.ToUpper(name)) // names that are alike are refused
+		if strings.IndexAny(name, "+-.0123456789inIN") == 0 {
+			alike = "number" // two of these may be the same number
+		}
 		if seen[alike] {
 			continue
 		}
