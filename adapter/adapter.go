@@ -1,5 +1,5 @@
-// Package adapter is for authors of adapters: it has what all MCP SDKs need beside a boundary. If you write a server, use
-// an adapter, such as gosdk or mcpgo.
+// Package adapter is for authors of adapters: it has what all MCP SDKs need beside a boundary. If you write a server,
+// use an adapter, such as gosdk or mcpgo.
 //
 // An adapter moves fields between an SDK and a [tripseal.Boundary], and the boundary decides what is accepted. This
 // package asks only what the client can answer ([Capabilities]), finds states that are for another kind of handler

@@ -8,8 +8,8 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-// Capabilities is what a client has declared: the kinds of questions that it can answer.
-// Make a Capabilities for each request, and ask only what the client can answer.
+// Capabilities is what a client has declared: the kinds of questions that it can answer. Make a Capabilities for each
+// request, and ask only what the client can answer.
 type Capabilities struct {
 	Form, URL     bool // elicitation; a client that declares elicitation without a mode can answer forms
 	Sampling      bool // sampling requests without tools
@@ -17,17 +17,15 @@ type Capabilities struct {
 	Roots         bool // requests for the list of roots
 }
 
-// Need is the capability that a client must declare before a server asks it a question.
-// Revision 2026-07-28 forbids questions whose capability the client has not declared.
-// Make a Need for each question of a result.
+// Need is the capability that a client must declare before a server asks it a question. Revision 2026-07-28 forbids
+// questions whose capability the client has not declared. Make a Need for each question of a result.
 type Need struct {
 	Kind  tripseal.Kind // the kind of the question
 	Tools bool          // true for a sampling request that offers tools
 }
 
-// Meet reports whether a client with these capabilities can answer a question with this
-// need. Call it before you seal a result: if Meet returns false for a question, send
-// [MissingCapabilities] instead of the questions.
+// Meet reports whether a client with these capabilities can answer a question with this need. Call it before you seal a
+// result: if Meet returns false for a question, send [MissingCapabilities] instead of the questions.
 func (c Capabilities) Meet(need Need) bool {
 	switch need.Kind {
 	case tripseal.KindForm:
@@ -42,9 +40,9 @@ func (c Capabilities) Meet(need Need) bool {
 	return false
 }
 
-// CapabilitiesIn converts the capabilities that a client declared. The parameter is the
-// JSON object from the client, decoded by encoding/json. Use CapabilitiesIn with
-// an SDK that keeps capabilities as JSON; with another SDK, fill in the fields yourself.
+// CapabilitiesIn converts the capabilities that a client declared. The parameter is the JSON object from the client,
+// decoded by encoding/json. Use CapabilitiesIn with an SDK that keeps capabilities as JSON; with another SDK, fill in
+// the fields yourself.
 func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {
 		_, c.Form = elicitation["form"]
@@ -59,9 +57,9 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	return c
 }
 
-// MissingCapabilities returns the protocol's error for a client that has not declared the
-// capabilities for some questions. The error's data lists the capabilities that these
-// questions need. Send this error in place of the questions.
+// MissingCapabilities returns the protocol's error for a client that has not declared the capabilities for some
+// questions. The error's data lists the capabilities that these questions need. Send this error in place of the
+// questions.
 func MissingCapabilities(needs ...Need) tripseal.WireError {
 	required := make(map[string]map[string]any)
 	for _, name := range names(needs) {

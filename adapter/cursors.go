@@ -7,23 +7,21 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 )
 
-// maxListPosition is the greatest length of an SDK's own cursor that an adapter seals. An
-// SDK's cursor holds a name or a URI.
+// maxListPosition is the greatest length of an SDK's own cursor that an adapter seals. An SDK's cursor holds a name or
+// a URI.
 const maxListPosition = 32 << 10
 
-// ListCursors returns an issuer of cursors for the SDK's own lists, such as tools/list.
-// It seals with the boundary's keys. ListCursors returns nil if the boundary has no keys.
-// Use ListCursors to replace the cursors of the SDK, which clients can read and change.
+// ListCursors returns an issuer of cursors for the SDK's own lists, such as tools/list. It seals with the boundary's
+// keys. ListCursors returns nil if the boundary has no keys. Use ListCursors to replace the cursors of the SDK, which
+// clients can read and change.
 func ListCursors(boundary *tripseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
-// ToolCursors returns an issuer of cursors for paged tools. The second parameter is the
-// issuer that the server's author set, or nil if the author set none. ToolCursors returns
-// the author's issuer if there is one. Otherwise it returns an issuer that seals with the
-// boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
-// [tripseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
-// issuer to [cursor.ServePage].
+// ToolCursors returns an issuer of cursors for paged tools. The second parameter is the issuer that the server's author
+// set, or nil if the author set none. ToolCursors returns the author's issuer if there is one. Otherwise it returns an
+// issuer that seals with the boundary's keys, or nil if the boundary has no keys. The returned issuer obeys
+// [tripseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the issuer to [cursor.ServePage].
 func ToolCursors(boundary *tripseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
 		return nativeCursors(boundary, 0)
@@ -47,8 +45,8 @@ func nativeCursors(boundary *tripseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers is an issuer that refuses requests without a user. Open replaces the request's Principal
-// by a function that fails if there is no user.
+// forUsers is an issuer that refuses requests without a user. Open replaces the request's Principal by a function that
+// fails if there is no user.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request tripseal.Request, text string) (cursor.Page, error) {

@@ -7,8 +7,8 @@
 //	in, out := engine.Stdio(os.Stdin, os.Stdout, tripseal.User("owner"))             // standard input and output
 //
 // An [Engine] takes one message and returns one message; it knows nothing of HTTP. A door moves messages between the
-// engine and the world: [Engine.Handler] and [Engine.Stdio]. With mcp-go, use package mcpgo, which has both doors in one
-// line; with the official SDK, gosdk.Protect.
+// engine and the world: [Engine.Handler] and [Engine.Stdio]. With mcp-go, use package mcpgo, which has both doors in
+// one line; with the official SDK, gosdk.Protect.
 //
 // A message that carries no state, question, answer or cursor is passed on byte for byte. A message is refused if two
 // JSON parsers could read it differently at a place where a state, question, answer or cursor can be.
@@ -138,8 +138,8 @@ func (e *Engine) Open(ctx context.Context, message string, caller tripseal.Princ
 	return x.open(ctx, m)
 }
 
-// longMessage is the length from which messages wait for each other, in bytes. To read a message can take several
-// times its length in memory.
+// longMessage is the length from which messages wait for each other, in bytes. To read a message can take several times
+// its length in memory.
 const longMessage = 64 << 10
 
 // turn waits until the engine may read a message of this length. The caller must call the function that it returns.

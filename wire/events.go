@@ -76,8 +76,8 @@ func (e *events) size() int {
 	return 2*(cap(e.line)+cap(e.event.fields)+cap(e.event.data)) + cap(e.out) // twice, because a message is copied to be sealed
 }
 
-// lineLength returns the length of the first line of the chunk, with its CR or LF. A line that
-// ends with CR LF is counted up to the CR only.
+// lineLength returns the length of the first line of the chunk, with its CR or LF. A line that ends with CR LF is
+// counted up to the CR only.
 func lineLength(chunk []byte) int {
 	const stride = 1 << 10 // without this limit, each search for an LF would read the whole chunk if all lines end with a CR
 	for at := 0; at < len(chunk); at += stride {

@@ -27,8 +27,8 @@ type Options struct {
 	MaxRequest int   // the greatest length of a request's body, in bytes; 0 means 4 MiB
 	MaxAnswer  int   // the greatest length of one message of the server, in bytes; 0 means 16 MiB
 	Budget     int64 // how many bytes the messages of all requests together may use in memory; 0 means 256 MiB
-	// ClientTimeout is how long a client may take to send the body of a request, and to take each part of an answer.
-	// 0 means 1 minute. If the budget is used up, slow clients are cut off earlier.
+	// ClientTimeout is how long a client may take to send the body of a request, and to take each part of an answer. 0
+	// means 1 minute. If the budget is used up, slow clients are cut off earlier.
 	ClientTimeout time.Duration
 
 	// Ended is called for each request when it has ended, for logs and metrics. Nil means that nothing is called.

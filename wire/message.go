@@ -21,8 +21,7 @@ const (
 	list              // a cursor
 )
 
-// kinds has the kind of each method that carries a state or a cursor. Other methods have the
-// kind plain.
+// kinds has the kind of each method that carries a state or a cursor. Other methods have the kind plain.
 var kinds = map[string]kind{
 	"tools/call": call, "prompts/get": call, "resources/read": call,
 	"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
@@ -33,10 +32,10 @@ var kinds = map[string]kind{
 // directory is the one list whose cursor is bound to more than the method: to the URI of the directory.
 const directory = "resources/directory/read"
 
-// The names of the members that the engine reads. There is one list for each kind of JSON object. If
-// an object has a name of its list in another spelling, the engine refuses the object. For example,
-// the params of tools/call must not have a member Name. Names that are not in the list may have any
-// spelling. For example, the params of a custom method may have a member Name.
+// The names of the members that the engine reads. There is one list for each kind of JSON object. If an object has a
+// name of its list in another spelling, the engine refuses the object. For example, the params of tools/call must not
+// have a member Name. Names that are not in the list may have any spelling. For example, the params of a custom method
+// may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -50,8 +49,7 @@ var (
 	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
-// resultNames returns the names of the members that the engine reads in the result of a method of
-// this kind.
+// resultNames returns the names of the members that the engine reads in the result of a method of this kind.
 func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
 
 // The indexes of names in envelopeNames.
@@ -82,8 +80,8 @@ type envelope struct {
 	params, result *field
 	isError        bool
 
-	// These fields have what readEnvelope has already read from the result; inResult uses them.
-	// They are not set if the result is not an object.
+	// These fields have what readEnvelope has already read from the result; inResult uses them. They are not set if the
+	// result is not an object.
 	inside   []field
 	clear    bool
 	insideOf *names
@@ -106,8 +104,8 @@ func sameID(text string) string {
 	return text
 }
 
-// inResult reads the members with the given names from the result, in the same way as [names.read].
-// If readEnvelope has already read these names, inResult does not read the text again.
+// inResult reads the members with the given names from the result, in the same way as [names.read]. If readEnvelope has
+// already read these names, inResult does not read the text again.
 func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 	if n == m.insideOf {
 		return m.inside, m.clear
@@ -115,9 +113,9 @@ func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 	return n.read(m.result.Raw)
 }
 
-// readEnvelope reads a message. The parameter resultNames has the names that the caller will read
-// in the message's result. It is nil if the caller does not know them yet. If the message must be
-// refused, reason says why. Otherwise reason is "".
+// readEnvelope reads a message. The parameter resultNames has the names that the caller will read in the message's
+// result. It is nil if the caller does not know them yet. If the message must be refused, reason says why. Otherwise
+// reason is "".
 func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	m.text = text
 	members := jsonorder.ReadMembers(text)
@@ -167,9 +165,8 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	return m, ""
 }
 
-// quoted writes a text as a JSON string. The text may have half of a surrogate pair that
-// [jsonorder.AppendRune] wrote. quoted writes this half as an escape, such as \ud800.
-// encoding/json would write U+FFFD instead.
+// quoted writes a text as a JSON string. The text may have half of a surrogate pair that [jsonorder.AppendRune] wrote.
+// quoted writes this half as an escape, such as \ud800. encoding/json would write U+FFFD instead.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {
@@ -215,8 +212,8 @@ var (
 	internalError  = tripseal.WireError{Code: -32603, Message: "Internal error"}
 )
 
-// errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of
-// the request's id; "" means null.
+// errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of the request's id; "" means
+// null.
 func errorMessage(id string, e tripseal.WireError) string {
 	if id == "" {
 		id = "null"
@@ -225,8 +222,8 @@ func errorMessage(id string, e tripseal.WireError) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`
 }
 
-// resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. The
-// parameter id is the JSON text of the request's id.
+// resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. The parameter id is the JSON
+// text of the request's id.
 func resultMessage(id, text string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` +
 		quoted(text) + `}],"isError":true}}`

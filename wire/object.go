@@ -37,9 +37,9 @@ type field struct {
 // isString reports whether the value is a string. If so, f.Text is that string.
 func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 
-// read reads a JSON object. It returns a field for each name in n.list, in the same order. It
-// returns false if the text is not one object. It also returns false if two JSON parsers could read
-// one of these fields differently: its name occurs twice or in another spelling.
+// read reads a JSON object. It returns a field for each name in n.list, in the same order. It returns false if the text
+// is not one object. It also returns false if two JSON parsers could read one of these fields differently: its name
+// occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
 	members := jsonorder.ReadMembers(text)
 	return n.readFrom(&members)
@@ -61,23 +61,23 @@ func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
 	}
 }
 
-// misspelt reports whether some JSON parser could mistake the given name for a name in n.list.
-// The given name must not be in n.list.
+// misspelt reports whether some JSON parser could mistake the given name for a name in n.list. The given name must not
+// be in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
 	return n.folded[fold(name)] || n.folded[fold(alike.Replace(name))]
 }
 
-// alike turns a name into what a JSON parser may read if it is not strict. pydantic's
-// populate_by_name accepts request_state for requestState, and Go's json/v2 can ignore dashes as
-// well as underscores. A parser that converts names to upper or lower case may read U+0131 or
-// U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which fold does not.
+// alike turns a name into what a JSON parser may read if it is not strict. pydantic's populate_by_name accepts
+// request_state for requestState, and Go's json/v2 can ignore dashes as well as underscores. A parser that converts
+// names to upper or lower case may read U+0131 or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which fold
+// does not.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
-// readAll returns all members of an object of questions or answers. It returns false if the text is
-// not one object, or has more members than a round can have questions. It also returns false if two
-// members have the same name, or if a name has half of a surrogate pair. Go, for example, replaces
-// every such half by the same character, so it could mistake two names for one.
+// readAll returns all members of an object of questions or answers. It returns false if the text is not one object, or
+// has more members than a round can have questions. It also returns false if two members have the same name, or if a
+// name has half of a surrogate pair. Go, for example, replaces every such half by the same character, so it could
+// mistake two names for one.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -94,13 +94,13 @@ func readAll(text string) (list []field, ok bool) {
 	}
 }
 
-// changes has new values for members of an object. A key is the name of a member. The value is JSON
-// text, or "" if the member must be removed.
+// changes has new values for members of an object. A key is the name of a member. The value is JSON text, or "" if the
+// member must be removed.
 type changes map[string]string
 
-// apply returns a copy of the message in which one object has the changes. The object begins at
-// the offset base. The bytes outside the object and the text of its unchanged members stay the
-// same. A member that the object lacks is added.
+// apply returns a copy of the message in which one object has the changes. The object begins at the offset base. The
+// bytes outside the object and the text of its unchanged members stay the same. A member that the object lacks is
+// added.
 func (c changes) apply(message string, base int, object string) string {
 	if len(c) == 0 {
 		return message

@@ -23,10 +23,10 @@ var (
 
 // pending holds the requests that the server has not answered. It is safe for concurrent use.
 //
-// An answer belongs to the request with the same id, even if the id is a string and the answer
-// writes it with other escapes. But a server may answer the id 1.0, or "1", with the id 1. If
-// two ids that a server could confuse were in use at once, the state of one request could be
-// sealed for the other. So a request is refused while a request with a similar id is pending.
+// An answer belongs to the request with the same id, even if the id is a string and the answer writes it with other
+// escapes. But a server may answer the id 1.0, or "1", with the id 1. If two ids that a server could confuse were in
+// use at once, the state of one request could be sealed for the other. So a request is refused while a request with a
+// similar id is pending.
 type pending struct {
 	mu        sync.Mutex
 	requests  map[string]*request // the key of a request is the likeness of its id (see the function likeness)
@@ -44,8 +44,8 @@ type request struct {
 	cancelled bool
 }
 
-// reserve marks an id as in use. The parameter bytes is the length of the request's message.
-// reserve returns an error if a similar id is in use or a limit is reached.
+// reserve marks an id as in use. The parameter bytes is the length of the request's message. reserve returns an error
+// if a similar id is in use or a limit is reached.
 func (p *pending) reserve(id string, bytes int) error {
 	if len(id) > maxID {
 		return errInUse
@@ -75,9 +75,8 @@ func (p *pending) release(id string) {
 	p.remove(id)
 }
 
-// setExchange stores the exchange of a request whose id was reserved. It returns false if the id
-// is not reserved, or if the server gives no more answers. In these cases the carrier must not
-// forward the request.
+// setExchange stores the exchange of a request whose id was reserved. It returns false if the id is not reserved, or if
+// the server gives no more answers. In these cases the carrier must not forward the request.
 func (p *pending) setExchange(e *Exchange) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,8 +89,8 @@ func (p *pending) setExchange(e *Exchange) bool {
 }
 
 // cancel discards the exchange of a request that the client has cancelled. The id stays in use until the server
-// answers, or until maxCancelled later requests are cancelled too, because most servers never answer. If the id were freed at
-// once, a later request with the same id could get the answer to the cancelled one.
+// answers, or until maxCancelled later requests are cancelled too, because most servers never answer. If the id were
+// freed at once, a later request with the same id could get the answer to the cancelled one.
 func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,9 +137,8 @@ func (p *pending) whenIdle() <-chan struct{} {
 	return p.idle
 }
 
-// take frees the id of a request that gets its answer now, and returns the exchange of this
-// request. It returns nil if there is no such request, or if the client has cancelled the
-// request.
+// take frees the id of a request that gets its answer now, and returns the exchange of this request. It returns nil if
+// there is no such request, or if the client has cancelled the request.
 func (p *pending) take(id string) *Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,8 +150,8 @@ func (p *pending) take(id string) *Exchange {
 	return r.exchange
 }
 
-// end returns the exchanges that the server has not answered and will not answer. After this
-// call, reserve returns an error for every request, and setExchange returns false.
+// end returns the exchanges that the server has not answered and will not answer. After this call, reserve returns an
+// error for every request, and setExchange returns false.
 func (p *pending) end() (left []*Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,8 +175,8 @@ func (p *pending) remove(id string) {
 	delete(p.requests, key)
 }
 
-// likeness returns the same text for all ids that a server could confuse. A server may read a
-// number as a float64, or a string of digits as a number. The given id is JSON text.
+// likeness returns the same text for all ids that a server could confuse. A server may read a number as a float64, or a
+// string of digits as a number. The given id is JSON text.
 func likeness(id string) string {
 	text, digits := id, id
 	if strings.HasPrefix(id, `"`) {

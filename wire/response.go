@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// response is the [http.ResponseWriter] that a server gets. The client gets only what the engine lets pass: a JSON message
-// when it is whole, events while they flow, and otherwise a status with a few headers. What the server writes after its
-// answer, trailers included, reaches nobody.
+// response is the [http.ResponseWriter] that a server gets. The client gets only what the engine lets pass: a JSON
+// message when it is whole, events while they flow, and otherwise a status with a few headers. What the server writes
+// after its answer, trailers included, reaches nobody.
 type response struct {
 	*visit
 	to      http.ResponseWriter
@@ -428,8 +428,8 @@ func (a *response) hurry() {
 	}
 }
 
-// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For the
-// next request of the connection, package http removes the deadline.
+// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For
+// the next request of the connection, package http removes the deadline.
 func (a *response) settle() {
 	if !a.sent.hurried.IsZero() && !a.sent.failed {
 		a.control.SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))

@@ -130,8 +130,8 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
 }
 
-// readQuestions reads the questions of a result. It also returns what a client must be able to do
-// to answer them. If the questions must not be sent, reason says why. Otherwise reason is "".
+// readQuestions reads the questions of a result. It also returns what a client must be able to do to answer them. If
+// the questions must not be sent, reason says why. Otherwise reason is "".
 func readQuestions(asked *field) (questions []tripseal.Question, needs []adapter.Need, reason string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
@@ -153,8 +153,8 @@ func readQuestions(asked *field) (questions []tripseal.Question, needs []adapter
 	return questions, needs, ""
 }
 
-// needOf returns what a client must be able to do to answer a question. The Kind of the result
-// is 0 if the question must not be sent. The parameter text is the JSON text of the question.
+// needOf returns what a client must be able to do to answer a question. The Kind of the result is 0 if the question
+// must not be sent. The parameter text is the JSON text of the question.
 func needOf(text string) adapter.Need {
 	fields, ok := questionNames.read(text)
 	if !ok {
@@ -178,8 +178,8 @@ func needOf(text string) adapter.Need {
 	return adapter.Need{}
 }
 
-// maxCached is the longest caching time that the engine assumes for a page and its cursor, even
-// if the server allows more.
+// maxCached is the longest caching time that the engine assumes for a page and its cursor, even if the server allows
+// more.
 const maxCached = 365 * 24 * time.Hour
 
 func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
