@@ -235,7 +235,7 @@ func (v *visit) post(a *response, r *http.Request) {
 // it refuses the request and returns false.
 func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	err := errTooLong
-	body := collected{text: new(strings.Builder), limit: v.options.MaxRequest, share: s, times: 2} // the arguments are kept, too
+	body := collected{limit: v.options.MaxRequest, share: s}
 	if v.request.ContentLength <= int64(body.limit) {
 		a.control.SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
 		s.wait(func() { a.control.SetReadDeadline(time.Now()) })
@@ -249,7 +249,7 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	var network net.Error
 	switch {
 	case err == nil:
-		return body.text.String(), true
+		return string(body.text), true
 	case errors.Is(err, errTooLong):
 		a.refuse(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
@@ -280,24 +280,29 @@ func (v *visit) serve(a *response, r *http.Request) {
 	v.server.ServeHTTP(a.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
+// seal takes a message of the server. It returns the message that the client gets instead, or nil if the client must get
 // none.
-func (v *visit) seal(text string) string {
+func (v *visit) seal(message []byte) []byte {
+	ctx, x := v.request.Context(), v.exchange
+	if x != nil && x.isPlainAnswer(message) {
+		x.done = true
+		return message
+	}
+	text := string(message)
 	defer v.engine.turn(text)()
-	ctx := v.request.Context()
-	if v.exchange != nil {
-		return v.exchange.Seal(ctx, text)
+	if x != nil {
+		return []byte(x.Seal(ctx, text))
 	}
 	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
 	m, why := readEnvelope(text, guardedNames)
 	if why != "" {
-		return v.engine.drop(ctx, why)
+		return []byte(v.engine.drop(ctx, why))
 	}
 	passed := v.engine.pass(ctx, &m)
 	if passed == "" && m.isAnswer() {
-		return errorMessage(m.id, internalError) // otherwise the client would wait for ever
+		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
 	}
-	return passed
+	return []byte(passed)
 }
 
 // waits reports whether the client waits for the answer to a request.
