@@ -186,8 +186,11 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// mostExpected is how many bytes are allocated, at most, before a message arrives.
-const mostExpected = 128 << 10
+// leastShare and mostExpected are how many bytes are allocated, at least and at most, before a message arrives.
+const (
+	leastShare   = 4 << 10
+	mostExpected = 128 << 10
+)
 
 // collected collects the bytes of one message. It becomes a string without a copy.
 type collected struct {
@@ -220,7 +223,7 @@ func (m *collected) grow(n int) error {
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	if err := m.grow(int(min(max(expected, 4<<10), mostExpected, int64(m.limit)))); err != nil {
+	if err := m.grow(int(min(max(expected, leastShare), mostExpected, int64(m.limit)))); err != nil {
 		return err
 	}
 	chunk := copyBuffers{}.Get()
