@@ -388,3 +388,21 @@ func TestAStreamThatStaysOpenDoesNotHoldTheMessageThatBeganIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageWhoseIDIsLongCountsUntilItsAnswer(t *testing.T) {
+	const length = 1000 << 10
+	var f *front
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", length) + `","method":"x"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("x", length) + `"}`,
+	} {
+		f = newFront(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if used := wire.BudgetUsed(f.handler); used < 2*length {
+				t.Errorf("the message counts %d bytes", used)
+			}
+			writes(200, jsonType, doneMessage)(w, r)
+		})
+		f.do("POST", message)
+	}
+}

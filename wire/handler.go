@@ -211,7 +211,7 @@ func (v *visit) post(a *response, r *http.Request) {
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
-	if x.kind == plain && len(forward) > leastShare {
+	if x.kind == plain && len(forward) > leastShare && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
 		r.Body = &passing{rest: forward, passed: release}
 	} else {
