@@ -185,8 +185,11 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// mostExpected is how many bytes are allocated, at most, before a message arrives.
-const mostExpected = 128 << 10
+// leastShare and mostExpected are how many bytes are allocated, at least and at most, before a message arrives.
+const (
+	leastShare   = 1 << 10
+	mostExpected = 128 << 10
+)
 
 // chunkSize is the size of the largest buffer that a door keeps while nothing is in it, in bytes.
 const chunkSize = 32 << 10
@@ -227,7 +230,7 @@ func (m *collected) add(p []byte) error {
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	room := int(min(max(expected+1, 1<<10), mostExpected, int64(m.limit)+1)) // one more byte shows whether the message goes on
+	room := int(min(max(expected+1, leastShare), mostExpected, int64(m.limit)+1)) // one more byte shows whether the message goes on
 	for {
 		if err := m.grow(room); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -193,7 +194,8 @@ func (v *visit) post(a *response, r *http.Request) {
 		return
 	}
 	body := share{of: v.budget}
-	defer body.release()
+	release := sync.OnceFunc(body.release)
+	defer release()
 	text, ok := v.read(a, &body)
 	if !ok {
 		return
@@ -223,13 +225,39 @@ func (v *visit) post(a *response, r *http.Request) {
 	}
 	forward := x.Forward
 	x.Forward = ""
-	r.Body = io.NopCloser(strings.NewReader(forward))
-	if v.engine.proxied { // so that the proxy's client can send the body together with the headers
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
-	}
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	switch {
+	case x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare:
+		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
+		r.Body = &passing{rest: forward, passed: release}
+	case v.engine.proxied: // so that the proxy's client can send the body together with the headers
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
+		r.Body, _ = r.GetBody()
+	default:
+		r.Body = io.NopCloser(strings.NewReader(forward))
+	}
 	v.serve(a, r)
 }
+
+// passing is the body of a message of which the engine needs nothing more. It gives the memory back when the server has
+// read it: some answers are streams that stay open for as long as the client likes, such as those of
+// subscriptions/listen, and would keep the budget from others.
+type passing struct {
+	rest   string
+	passed func()
+}
+
+func (p *passing) Read(b []byte) (n int, err error) {
+	if n = copy(b, p.rest); n < len(p.rest) {
+		p.rest = p.rest[n:]
+		return n, nil
+	}
+	p.rest = ""
+	p.passed()
+	return n, io.EOF
+}
+
+func (p *passing) Close() error { return nil }
 
 // read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,
 // it refuses the request and returns false.
