@@ -226,38 +226,47 @@ func (v *visit) post(a *response, r *http.Request) {
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
-	switch {
-	case x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare:
+	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
-		r.Body = &passing{rest: forward, passed: release}
-	case v.engine.proxied: // so that the proxy's client can send the body together with the headers
+		r.GetBody = (&passing{text: forward, passed: release}).body
+	} else {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
-		r.Body, _ = r.GetBody()
-	default:
-		r.Body = io.NopCloser(strings.NewReader(forward))
 	}
+	r.Body, _ = r.GetBody()
 	v.serve(a, r)
 }
 
-// passing is the body of a message of which the engine needs nothing more. It gives the memory back when the server has
-// read it: some answers are streams that stay open for as long as the client likes, such as those of
+// passing is a message on its way to the server, of which the engine needs nothing more. It gives the memory back when
+// the server has read it: some answers are streams that stay open for as long as the client likes, such as those of
 // subscriptions/listen, and would keep the budget from others.
 type passing struct {
-	rest   string
+	mu     sync.Mutex
+	text   string
 	passed func()
 }
 
-func (p *passing) Read(b []byte) (n int, err error) {
-	if n = copy(b, p.rest); n < len(p.rest) {
-		p.rest = p.rest[n:]
+// body returns a reader of the whole message. A reverse proxy takes a second one if its connection was already closed.
+func (p *passing) body() (io.ReadCloser, error) { return &passingBody{of: p}, nil }
+
+type passingBody struct {
+	of *passing
+	at int
+}
+
+func (b *passingBody) Read(to []byte) (n int, err error) {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	rest := b.of.text[min(b.at, len(b.of.text)):]
+	if n = copy(to, rest); n < len(rest) {
+		b.at += n
 		return n, nil
 	}
-	p.rest = ""
-	p.passed()
+	b.of.text = ""
+	b.of.passed()
 	return n, io.EOF
 }
 
-func (p *passing) Close() error { return nil }
+func (b *passingBody) Close() error { return nil }
 
 // read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,
 // it refuses the request and returns false.

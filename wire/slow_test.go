@@ -424,3 +424,21 @@ func TestAMessageWhoseIDIsLongCountsUntilItsAnswer(t *testing.T) {
 		f.do("POST", message)
 	}
 }
+
+func TestAServerCanBeginToReadALongMessageAgain(t *testing.T) {
+	message := `{"jsonrpc":"2.0","id":7,"method":"x","params":{"x":"` + strings.Repeat("x", 100<<10) + `"}}`
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		io.ReadFull(r.Body, make([]byte, 50<<10))
+		again, err := r.GetBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(again); string(text) != message || err != nil {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+		writes(200, jsonType, doneMessage)(w, r)
+	})
+	if a := f.do("POST", message); a.status != 200 {
+		t.Errorf("%+v", a)
+	}
+}
