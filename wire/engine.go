@@ -155,10 +155,6 @@ func (e *Engine) turn(message string) (done func()) {
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
 // concurrent use. Call Seal for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
-	if !x.engine.proxied && x.instead.Load() == nil && x.isPlainAnswer(message) {
-		x.done = true
-		return message
-	}
 	return x.seal(ctx, message)
 }
 

@@ -15,7 +15,7 @@ func sealSecret(message string) string {
 }
 
 func newEvents(most int) *events {
-	return &events{seal: sealSecret, dropped: func(string) {}, most: most, share: &share{of: newBudget(1 << 30)}}
+	return &events{seal: func(message []byte) []byte { return []byte(sealSecret(string(message))) }, dropped: func(string) {}, most: most, share: &share{of: newBudget(1 << 30)}}
 }
 
 // fed returns what the client gets of a stream that comes in parts.
