@@ -117,9 +117,12 @@ type Exchange struct {
 	declared string // the JSON text of the capabilities that the client declares, or of what holds them
 	round    tripseal.Round
 	page     cursor.Page
-	mark     string // the mark of the call in its _meta; "" if it has none
-	done     bool   // true if Seal has seen the answer
-	instead  atomic.Pointer[tripseal.WireError]
+	agrees   func() bool // reports whether what a door knows of the call agrees with the message; may be nil
+	mark     string      // the mark of the call in its _meta; "" if it has none
+	done     bool        // true if Seal has seen the answer
+	// inSession is true if the call belongs to a session of an older revision.
+	inSession bool
+	instead   atomic.Pointer[tripseal.WireError]
 }
 
 // User tells who sent the message. A server uses it for what it seals itself, such as the cursors of paged tools.

@@ -208,6 +208,7 @@ func (v *visit) post(a *response, r *http.Request) {
 	if m != nil && !v.openSession(a, r.Header) { // before the call's token is spent
 		return
 	}
+	x.agrees = func() bool { return headersAgree(r.Header, x) }
 	done = v.engine.turn(text)
 	x.open(r.Context(), m)
 	done()
@@ -217,10 +218,6 @@ func (v *visit) post(a *response, r *http.Request) {
 		return
 	case x.Forward == "":
 		a.reply(http.StatusOK, x.Reply)
-		return
-	case !headersAgree(r.Header, x):
-		v.log("a request was refused", "status", http.StatusBadRequest, "cause", "Mcp-Method or Mcp-Name differs from the message")
-		a.reply(http.StatusBadRequest, headerMismatch(x.ID))
 		return
 	}
 	forward := x.Forward
