@@ -844,8 +844,7 @@ func TestEndedDescribesTheRequestAndTheClientDoesNotWaitForIt(t *testing.T) {
 		{"", "", "", 202, 0},
 	} {
 		got, recorded := make(chan bool), make(chan wire.Ended, 1)
-		var f *front
-		f = newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 			if s.sent == 0 {
 				w.WriteHeader(202)
 				return
