@@ -30,7 +30,7 @@ func TestABudgetGivesNoMoreThanItHas(t *testing.T) {
 	if b.used != 0 {
 		t.Errorf("%d bytes are left", b.used)
 	}
-	if first.resize(1<<62) || !first.resize(100) || second.resize(1) {
+	if first.resize(1<<30) || !first.resize(100) || second.resize(1) {
 		t.Error("the limit does not hold")
 	}
 }
