@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -255,10 +256,16 @@ func TestDeadlinesEndWithTheirRequest(t *testing.T) {
 	}
 }
 
-// deadlines records the deadlines that a door sets.
+// deadlines records the deadlines that a door sets, and how much time a write had at least.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read, write time.Time
+	least       time.Duration
+}
+
+func (d *deadlines) WriteString(text string) (int, error) {
+	d.least = min(d.least, time.Until(d.write))
+	return d.ResponseRecorder.WriteString(text)
 }
 
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
@@ -285,6 +292,27 @@ func TestWhatIsLeftOfARequestHasADeadline(t *testing.T) {
 		if w.Code != status || w.read.IsZero() != (status == 200) || w.write.IsZero() {
 			t.Errorf("%d, want %d; the deadlines are %v and %v", w.Code, status, w.read, w.write)
 		}
+	}
+}
+
+func TestEachPieceOfAnAnswerHasItsOwnTime(t *testing.T) {
+	for _, timeout := range []time.Duration{100 * time.Millisecond, time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &deadlines{ResponseRecorder: httptest.NewRecorder(), least: time.Hour}
+			door := newRig(t, tripseal.Config{}, wire.Config{}).engine.Handler(
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", eventType)
+					for range 20 {
+						io.WriteString(w, event(progress))
+						time.Sleep(timeout / 10)
+					}
+				}), wire.Options{AllowAnonymous: true, ClientTimeout: timeout})
+			r := httptest.NewRequest("POST", "/", strings.NewReader(callMessage))
+			r.Header.Set("Content-Type", jsonType)
+			if door.ServeHTTP(w, r); w.least < timeout*3/4 || w.least > timeout {
+				t.Errorf("of %v, a write has only %v", timeout, w.least)
+			}
+		})
 	}
 }
 
