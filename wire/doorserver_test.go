@@ -99,14 +99,15 @@ func TestAServerCanFlushOnlyIfTheClientCanGetParts(t *testing.T) {
 	var can bool
 	door := engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, can = w.(http.Flusher)
-		writes(200, jsonType, doneMessage)(w, r)
+		writes(200, eventType, event(progress))(w, r)
+		io.WriteString(w, event(doneMessage))
 	}), wire.Options{AllowAnonymous: true})
 	for _, want := range []bool{true, false} {
 		outer := door
 		if !want {
 			outer = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { door.ServeHTTP(plainWriter{w}, r) })
 		}
-		if w := serveOnce(outer, callMessage, ""); can != want || w.Body.String() != doneMessage {
+		if w := serveOnce(outer, callMessage, ""); can != want || w.Body.String() != event(progress)+event(doneMessage) {
 			t.Errorf("can flush: %v; %s", can, w.Body)
 		}
 	}

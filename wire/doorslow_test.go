@@ -92,15 +92,16 @@ func TestSlowReadersDoNotKeepOthersOut(t *testing.T) {
 	long := strings.Replace(doneMessage, "[]", `["`+strings.Repeat("x", 600<<10)+`"]`, 1)
 	for kind, c := range map[string]struct {
 		answer  string
-		readers int // so many answers fit into the budget until their clients have got them, and not one more
-	}{jsonType: {long, 4}, eventType: {event(long), 7}} {
+		readers int   // so many answers fit into the budget until their clients have got them, and not one more
+		each    int64 // what each of them holds, at least
+	}{jsonType: {long, 4, 1190 << 10}, eventType: {event(long), 7, 600 << 10}} {
 		f := newFront(t, writes(200, kind, c.answer), smallBuffers, func(s *setup) {
 			s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 4<<10, 1<<20, 5<<20
 			s.options.ClientTimeout = time.Hour
 		})
 		for n := range c.readers {
 			f.dial(len(callMessage), callMessage)
-			await(t, "a slow reader holds its answer", func() bool { return wire.BudgetUsed(f.handler) > int64(n+1)*600<<10 })
+			await(t, "a slow reader holds its answer", func() bool { return wire.BudgetUsed(f.handler) > int64(n+1)*c.each })
 		}
 		await(t, "an honest client gets its answer", func() bool { return f.do("POST", callMessage).body == c.answer })
 	}
@@ -133,7 +134,8 @@ func TestAStreamHoldsBytesOnlyUntilTheClientHasThem(t *testing.T) {
 	long, end := event(strings.Replace(progress, "}", strings.Repeat(" ", 1<<20)+"}", 1)), make(chan bool)
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", eventType)
-		io.WriteString(w, long)
+		io.WriteString(w, long[:len(long)/2])
+		io.WriteString(w, long[len(long)/2:])
 		<-end
 		io.WriteString(w, event(doneMessage))
 	})
