@@ -28,7 +28,7 @@ rules: ## take every rule out of the proxy in turn, and see its tests fail
 mutants: ## take every check out of the core in turn, and see its tests fail
 	go run ./test/rules test/rules/core.txt
 
-proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
+proxy: ## the proxy and the doors, with clients and servers on several SDKs: conformance, attacks, users, probe
 	test/proxy/run
 
 model: ## a million steps of a fleet whose keys rotate

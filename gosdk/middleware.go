@@ -2,6 +2,7 @@ package gosdk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -82,9 +83,28 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 	}
 	var rejected *rejectedError
 	if method == methodTool && p.options.RejectedText != "" && errors.As(err, &rejected) {
-		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: p.options.RejectedText}}}, nil
+		return rejectedResult(p.options.RejectedText, isOlder(req))
 	}
 	return nil, bareError(err)
+}
+
+// rejectedResult returns the result of a tool that tells the model what to do after a rejection. Newer clients refuse a
+// result without a type. The SDK sets the type only of results that come from its own handlers, but it also reads the
+// type from JSON.
+func rejectedResult(text string, older bool) (mcp.Result, error) {
+	result := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	if older {
+		return result, nil
+	}
+	members, err := json.Marshal(result)
+	if err != nil {
+		return nil, internalError()
+	}
+	typed := new(mcp.CallToolResult)
+	if json.Unmarshal(append([]byte(`{"resultType":"complete",`), members[1:]...), typed) != nil {
+		return nil, internalError()
+	}
+	return typed, nil
 }
 
 // openCall holds a call and its round together, so that both take one allocation.

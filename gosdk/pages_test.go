@@ -341,8 +341,12 @@ func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
 func TestIntegersLeaveWithAllTheirDigits(t *testing.T) {
 	const want = `{"items":[{"id":9007199254740993,"name":""}]}`
 	protected := gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil)
-	handler := func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]row, *key, error) {
-		return []row{{ID: 9007199254740993}}, nil, nil
+	type long struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
+	}
+	handler := func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]long, *key, error) {
+		return []long{{ID: 9007199254740993}}, nil, nil
 	}
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil)
 	var structured []byte

@@ -190,10 +190,6 @@ func newProtection(boundary *tripseal.Boundary, options *Options) *Protection {
 				"add tripseal.NativeFormat to Config.AlsoOpen")
 		}
 	}
-	if p.options.RejectedText != "" {
-		p.logger().Info("gosdk: rejected tokens of tools are answered with a result in place of the protocol's error, " +
-			"so the official scenario input-required-result-tampered-state fails")
-	}
 	p.unlisted.Expect("tripseal.Config.ReplayTools", p.policy.ReplayTools)
 	p.unlisted.Expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {

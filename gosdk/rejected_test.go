@@ -1,6 +1,10 @@
 package gosdk_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +26,47 @@ func TestARejectionOfAnOlderClientCanBeAResult(t *testing.T) {
 	}
 	if len(tool.log()) != 0 {
 		t.Error("the handler ran")
+	}
+}
+
+// The published clients of Python and TypeScript refuse a result of revision 2026-07-28 without a type.
+func TestARejectionThatIsAResultHasTheTypeOfAResult(t *testing.T) {
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, nil), &gosdk.Options{RejectedText: gosdk.StartOver, AllowAnonymous: true})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+	t.Cleanup(web.Close)
+	r, err := http.NewRequest("POST", web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+
+		`"name":"steps","requestState":"ms1.AAAA","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "steps",
+	} {
+		r.Header.Set(name, value)
+	}
+	res, err := web.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Result struct {
+			ResultType string
+			IsError    bool
+			Content    []struct{ Text string }
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	got := answer.Result
+	if got.ResultType != "complete" || !got.IsError || len(got.Content) != 1 || got.Content[0].Text != gosdk.StartOver {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -186,73 +185,67 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// mostExpected is how many bytes are allocated, at most, before a message arrives.
-const mostExpected = 128 << 10
+// leastShare and mostExpected are how many bytes are allocated, at least and at most, before a message arrives.
+const (
+	leastShare   = 1 << 10
+	mostExpected = 128 << 10
+)
 
-// collected collects the bytes of one message. It becomes a string without a copy.
+// chunkSize is the size of the largest buffer that a door keeps while nothing is in it, in bytes.
+const chunkSize = 32 << 10
+
+// collected collects the bytes of one message.
 type collected struct {
-	text  *strings.Builder
+	text  []byte
 	limit int
-	share *share
-	times int // how many times the length of the message its share holds
+	share *share // it holds twice the room of the text, because the engine copies what it reads
 }
 
 // grow makes room for n more bytes. The room grows with the bytes that arrive, so a peer uses little of the budget if
 // it announces a long message but does not send it.
 func (m *collected) grow(n int) error {
-	need := m.text.Len() + n
-	if need > m.limit {
-		return errTooLong
-	}
-	if need <= m.text.Cap() {
+	need := len(m.text) + n
+	if need <= cap(m.text) {
 		return nil
 	}
-	size := max(need, min(2*m.text.Cap(), m.limit))
-	if !m.share.resize(m.times * size) {
+	size := max(need, min(2*cap(m.text), m.limit+1))
+	if !m.share.resize(2 * size) {
 		return errNoBudget
 	}
-	grown := new(strings.Builder)
-	grown.Grow(size)
-	grown.WriteString(m.text.String())
-	m.text = grown
+	m.text = append(make([]byte, 0, size), m.text...)
 	return nil
+}
+
+// add adds bytes at the end of the message.
+func (m *collected) add(p []byte) error {
+	if len(m.text)+len(p) > m.limit {
+		return errTooLong
+	}
+	err := m.grow(len(p))
+	if err == nil {
+		m.text = append(m.text, p...)
+	}
+	return err
 }
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	if err := m.grow(int(min(max(expected, 4<<10), mostExpected, int64(m.limit)))); err != nil {
-		return err
-	}
-	chunk := copyBuffers{}.Get()
-	defer copyBuffers{}.Put(chunk)
+	room := int(min(max(expected+1, leastShare), mostExpected, int64(m.limit)+1)) // one more byte shows whether the message goes on
 	for {
-		n, err := from.Read(chunk)
-		if n > 0 {
-			m.share.progress(n)
-			if err := m.grow(n); err != nil {
-				return err
-			}
-			m.text.Write(chunk[:n])
+		if err := m.grow(room); err != nil {
+			return err
 		}
+		n, err := from.Read(m.text[len(m.text):cap(m.text)])
+		m.text = m.text[:len(m.text)+n]
+		m.share.progress(n)
 		switch {
+		case len(m.text) > m.limit:
+			return errTooLong
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err
 		}
+		room = 1
 	}
-}
-
-// copyBuffers lends buffers for bytes on their way. It clears each buffer that it gets back.
-type copyBuffers struct{}
-
-const chunkSize = 32 << 10
-
-var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
-
-func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
-
-func (copyBuffers) Put(buffer []byte) {
-	clear(buffer)
-	copyPool.Put((*[chunkSize]byte)(buffer))
 }

@@ -253,3 +253,24 @@ func TestASessionEndsWithItsTime(t *testing.T) {
 		}
 	})
 }
+
+// Some servers send an answer to whichever request of the session had its id last. With two calls of one id, a client
+// would get the state of one call sealed for the arguments of the other.
+func TestAResultThatAsksInASessionIsRefused(t *testing.T) {
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Mcp-Session-Id", "s1")
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "initialize") {
+			writes(200, jsonType, doneMessage)(w, r)
+			return
+		}
+		writes(200, jsonType, askingMessage)(w, r)
+	})
+	id := f.do("POST", `{"jsonrpc":"2.0","id":7,"method":"initialize"}`).header.Get("Mcp-Session-Id")
+	if a := f.do("POST", callMessage, "Mcp-Session-Id", id); a.body != failedMessage {
+		t.Errorf("%+v", a)
+	}
+	if a := f.do("POST", callMessage); !strings.Contains(a.body, "ms1.") {
+		t.Errorf("without a session: %+v", a)
+	}
+}

@@ -117,9 +117,12 @@ type Exchange struct {
 	declared string // the JSON text of the capabilities that the client declares, or of what holds them
 	round    tripseal.Round
 	page     cursor.Page
-	mark     string // the mark of the call in its _meta; "" if it has none
-	done     bool   // true if Seal has seen the answer
-	instead  atomic.Pointer[tripseal.WireError]
+	agrees   func() bool // reports whether what a door knows of the call agrees with the message; may be nil
+	mark     string      // the mark of the call in its _meta; "" if it has none
+	done     bool        // true if Seal has seen the answer
+	// inSession is true if the call belongs to a session of an older revision.
+	inSession bool
+	instead   atomic.Pointer[tripseal.WireError]
 }
 
 // User tells who sent the message. A server uses it for what it seals itself, such as the cursors of paged tools.
@@ -155,10 +158,6 @@ func (e *Engine) turn(message string) (done func()) {
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
 // concurrent use. Call Seal for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
-	if !x.engine.proxied && x.instead.Load() == nil && x.isPlainAnswer(message) {
-		x.done = true
-		return message
-	}
 	return x.seal(ctx, message)
 }
 

@@ -9,9 +9,9 @@ import (
 // held until the empty line that ends it; then its message is sent as it came, sent with what the engine changed, or
 // dropped. Lines end with LF then, and a line that the specification does not define as a field is never sent.
 type events struct {
-	// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must
-	// get none.
-	seal func(message string) string
+	// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if the
+	// client must get none.
+	seal func(message []byte) []byte
 	// dropped is called for an event that clients of this transport do not read, with its type.
 	dropped func(kind string)
 	most    int // the maximum length of an event, in bytes
@@ -127,17 +127,16 @@ func (e *events) endOfLine(line []byte) {
 // endOfEvent processes the event, which has just ended with an empty line.
 func (e *events) endOfEvent() {
 	of := e.event
-	e.event = event{fields: of.fields[:0], data: of.data[:0]}
-	if cap(of.fields)+cap(of.data) > chunkSize {
-		e.event = event{}
+	if e.event = (event{fields: of.fields[:0], data: of.data[:0]}); cap(of.fields)+cap(of.data) > chunkSize {
+		e.event = event{} // do not keep the memory of a long event
 	}
-	message := string(of.data)
+	message := of.data
 	if len(bytes.Trim(of.data, " \t\n")) > 0 {
 		if of.kind != "" && of.kind != "message" { // clients read messages only in events of the type "message"
 			e.dropped(of.kind)
 			return
 		}
-		if message = e.seal(message); message == "" {
+		if message = e.seal(message); len(message) == 0 {
 			return
 		}
 	}
@@ -149,9 +148,9 @@ func (e *events) endOfEvent() {
 }
 
 // sendData sends a message as the data of an event. A line end in it, which is white space in JSON, stays one.
-func (e *events) sendData(message string) {
-	if strings.IndexByte(message, '\n') >= 0 || strings.IndexByte(message, '\r') >= 0 {
-		message = lineEnds.Replace(message)
+func (e *events) sendData(message []byte) {
+	if bytes.IndexByte(message, '\n') >= 0 || bytes.IndexByte(message, '\r') >= 0 {
+		message = []byte(lineEnds.Replace(string(message)))
 	}
 	e.out = append(append(append(e.out, "data: "...), message...), '\n')
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -193,7 +194,8 @@ func (v *visit) post(a *response, r *http.Request) {
 		return
 	}
 	body := share{of: v.budget}
-	defer body.release()
+	release := sync.OnceFunc(body.release)
+	defer release()
 	text, ok := v.read(a, &body)
 	if !ok {
 		return
@@ -206,6 +208,7 @@ func (v *visit) post(a *response, r *http.Request) {
 	if m != nil && !v.openSession(a, r.Header) { // before the call's token is spent
 		return
 	}
+	x.agrees = func() bool { return headersAgree(r.Header, x) }
 	done = v.engine.turn(text)
 	x.open(r.Context(), m)
 	done()
@@ -216,26 +219,57 @@ func (v *visit) post(a *response, r *http.Request) {
 	case x.Forward == "":
 		a.reply(http.StatusOK, x.Reply)
 		return
-	case !headersAgree(r.Header, x):
-		v.log("a request was refused", "status", http.StatusBadRequest, "cause", "Mcp-Method or Mcp-Name differs from the message")
-		a.reply(http.StatusBadRequest, headerMismatch(x.ID))
-		return
 	}
 	forward := x.Forward
 	x.Forward = ""
-	r.Body = io.NopCloser(strings.NewReader(forward))
-	if v.engine.proxied { // so that the proxy's client can send the body together with the headers
+	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
+		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
+		r.GetBody = (&passing{text: forward, passed: release}).body
+	} else {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
 	}
-	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	r.Body, _ = r.GetBody()
 	v.serve(a, r)
 }
+
+// passing is a message on its way to the server, of which the engine needs nothing more. It gives the memory back when
+// the server has read it: some answers are streams that stay open for as long as the client likes, such as those of
+// subscriptions/listen, and would keep the budget from others.
+type passing struct {
+	mu     sync.Mutex
+	text   string
+	passed func()
+}
+
+// body returns a reader of the whole message. A reverse proxy takes a second one if its connection was already closed.
+func (p *passing) body() (io.ReadCloser, error) { return &passingBody{of: p}, nil }
+
+type passingBody struct {
+	of *passing
+	at int
+}
+
+func (b *passingBody) Read(to []byte) (n int, err error) {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	rest := b.of.text[min(b.at, len(b.of.text)):]
+	if n = copy(to, rest); n < len(rest) {
+		b.at += n
+		return n, nil
+	}
+	b.of.text = ""
+	b.of.passed()
+	return n, io.EOF
+}
+
+func (b *passingBody) Close() error { return nil }
 
 // read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,
 // it refuses the request and returns false.
 func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	err := errTooLong
-	body := collected{text: new(strings.Builder), limit: v.options.MaxRequest, share: s, times: 2} // the arguments are kept, too
+	body := collected{limit: v.options.MaxRequest, share: s}
 	if v.request.ContentLength <= int64(body.limit) {
 		a.control.SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
 		s.wait(func() { a.control.SetReadDeadline(time.Now()) })
@@ -249,7 +283,7 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	var network net.Error
 	switch {
 	case err == nil:
-		return body.text.String(), true
+		return string(body.text), true
 	case errors.Is(err, errTooLong):
 		a.refuse(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
@@ -280,24 +314,29 @@ func (v *visit) serve(a *response, r *http.Request) {
 	v.server.ServeHTTP(a.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
+// seal takes a message of the server. It returns the message that the client gets instead, or nil if the client must get
 // none.
-func (v *visit) seal(text string) string {
+func (v *visit) seal(message []byte) []byte {
+	ctx, x := v.request.Context(), v.exchange
+	if x != nil && x.isPlainAnswer(message) {
+		x.done = true
+		return message
+	}
+	text := string(message)
 	defer v.engine.turn(text)()
-	ctx := v.request.Context()
-	if v.exchange != nil {
-		return v.exchange.Seal(ctx, text)
+	if x != nil {
+		return []byte(x.Seal(ctx, text))
 	}
 	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
 	m, why := readEnvelope(text, guardedNames)
 	if why != "" {
-		return v.engine.drop(ctx, why)
+		return []byte(v.engine.drop(ctx, why))
 	}
 	passed := v.engine.pass(ctx, &m)
 	if passed == "" && m.isAnswer() {
-		return errorMessage(m.id, internalError) // otherwise the client would wait for ever
+		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
 	}
-	return passed
+	return []byte(passed)
 }
 
 // waits reports whether the client waits for the answer to a request.

@@ -65,8 +65,12 @@ func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
 // be in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
-	return n.folded[fold(name)] || n.folded[fold(alike.Replace(name))]
+	return n.folded[fold(name)] || n.folded[fold(alike.Replace(name))] || name == prototype
 }
+
+// prototype is the name of a member whose own members a JavaScript program may take for those of the object: after
+// Object.assign({}, params), for example, params.requestState is the requestState of this member.
+const prototype = "__proto__"
 
 // alike turns a name into what a JSON parser may read if it is not strict. pydantic's populate_by_name accepts
 // request_state for requestState, and Go's json/v2 can ignore dashes as well as underscores. A parser that converts

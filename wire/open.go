@@ -109,7 +109,12 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		x.refuse(ctx, invalidParams, why)
 		return
 	}
-	x.Target, x.declared = target.Text, meta.Raw
+	if x.Target, x.declared = target.Text, meta.Raw; x.agrees != nil && !x.agrees() { // before the token is spent
+		x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused", "method", tripseal.PlainText(x.Method),
+			"cause", "Mcp-Method or Mcp-Name differs from the message")
+		x.Malformed, x.Reply = true, headerMismatch(x.ID)
+		return
+	}
 	var err error
 	x.round, err = x.engine.boundary.Open(ctx, tripseal.Request{
 		Method: m.method, Target: x.Target, Arguments: []byte(params[atArguments].Raw), Principal: x.caller,

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -49,7 +50,7 @@ const (
 func newResponse(v *visit, w http.ResponseWriter) *response {
 	a := &response{visit: v, to: w, control: http.NewResponseController(w), header: make(http.Header)}
 	a.share.of = v.budget
-	a.body = collected{text: new(strings.Builder), limit: v.options.MaxAnswer, share: &a.share, times: 2}
+	a.body = collected{limit: v.options.MaxAnswer, share: &a.share}
 	return a
 }
 
@@ -93,12 +94,11 @@ func (a *response) Write(p []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	case a.ended || a.way == nothing:
 	case a.way == whole:
-		if err := a.body.grow(len(p)); err != nil {
+		if err := a.body.add(p); err != nil {
 			a.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
 			break
 		}
-		a.body.text.Write(p)
-		if a.head.Get("Content-Length") == strconv.Itoa(a.body.text.Len()) {
+		if a.head.Get("Content-Length") == strconv.Itoa(len(a.body.text)) {
 			a.complete()
 		}
 	default:
@@ -131,7 +131,7 @@ func (a *response) decide(status int) {
 	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
-		a.sendWhole(status, a.head, "")
+		a.sendWhole(status, a.head, nil)
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
 		a.way = whole
 	case media == "text/event-stream" && status == http.StatusOK:
@@ -154,24 +154,24 @@ func (a *response) droppedEvent(kind string) {
 
 // complete sends a JSON answer that is whole.
 func (a *response) complete() {
-	text := a.body.text.String()
-	if text == "" && !a.waits() {
-		a.sendWhole(a.status, a.head, "")
-		return
+	var sealed []byte
+	if len(a.body.text) > 0 || a.waits() {
+		sealed = a.seal(a.body.text)
 	}
-	sealed := a.seal(text)
 	switch {
-	case sealed == "" && !a.waits() && a.status < 300:
-		a.sendWhole(http.StatusAccepted, a.head, "")
-	case sealed == "" && a.status < 300:
-		a.replace(http.StatusBadGateway, "the message is not for the client")
-	case sealed == "":
-		a.replace(a.status, "the message is not for the client")
-	default:
-		if sealed != text {
+	case len(sealed) > 0:
+		if !bytes.Equal(sealed, a.body.text) {
 			removeDigests(a.head)
 		}
 		a.sendWhole(a.status, a.head, sealed)
+	case len(a.body.text) == 0 && !a.waits():
+		a.sendWhole(a.status, a.head, nil)
+	case !a.waits() && a.status < 300:
+		a.sendWhole(http.StatusAccepted, a.head, nil)
+	case a.status < 300:
+		a.replace(http.StatusBadGateway, "the message is not for the client")
+	default:
+		a.replace(a.status, "the message is not for the client")
 	}
 }
 
@@ -195,7 +195,7 @@ func (a *response) endEvents() {
 	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
 		a.logReplaced("the stream ended before the answer")
 		a.events.out = a.events.out[:0]
-		a.events.sendData(a.exchange.Failed())
+		a.events.sendData([]byte(a.exchange.Failed()))
 		a.events.out = append(a.events.out, '\n')
 		a.send(a.events.out)
 	}
@@ -211,7 +211,7 @@ func (a *response) finish(why string) {
 	case a.way == undecided && a.waits():
 		a.replace(http.StatusBadGateway, why)
 	case a.way == undecided:
-		a.sendWhole(http.StatusOK, a.header, "")
+		a.sendWhole(http.StatusOK, a.header, nil)
 	case a.way == whole:
 		a.complete()
 	case a.way == flowing:
@@ -269,13 +269,13 @@ func (a *response) replace(status int, why string) {
 		body = a.exchange.Failed()
 		header.Set("Content-Type", "application/json")
 	}
-	a.sendWhole(status, header, body)
+	a.sendWhole(status, header, []byte(body))
 }
 
 // reply sends an answer of the engine. It is for requests that do not reach the server.
 func (a *response) reply(status int, text string) {
 	a.status = status
-	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
+	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
 }
 
 // refuse answers a request with an error, instead of passing it to the server. It writes the given reason to the log;
@@ -289,7 +289,7 @@ func (a *response) refuseQuietly(status int) {
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
 	a.control.SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
 	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
-		http.StatusText(status)+": "+publicReason[status]+"\n")
+		[]byte(http.StatusText(status)+": "+publicReason[status]+"\n"))
 }
 
 // publicReason has the reason that the client gets for each status. The details are only in the log.
@@ -305,7 +305,7 @@ var publicReason = map[int]string{
 }
 
 // sendWhole sends an answer whose whole body is known, and ends the answer.
-func (a *response) sendWhole(status int, header http.Header, body string) {
+func (a *response) sendWhole(status int, header http.Header, body []byte) {
 	if a.ended {
 		return
 	}
@@ -313,14 +313,14 @@ func (a *response) sendWhole(status int, header http.Header, body string) {
 	if header.Del("Content-Length"); status != http.StatusNoContent {
 		header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	if body == "" {
+	if len(body) == 0 {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
 	if !a.sendHead(status, header) {
 		return
 	}
-	if a.sendString(body); body == "" {
+	if a.send(body); len(body) == 0 {
 		a.flush() // the server may go on for long
 	}
 }
@@ -335,7 +335,7 @@ func (a *response) sendHead(status int, header http.Header) bool {
 		a.cancel()
 		body := a.failure()
 		a.sendHead(http.StatusBadGateway, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}})
-		a.sendString(body)
+		a.send([]byte(body))
 		return false
 	}
 	out := a.to.Header()
@@ -360,45 +360,28 @@ func (a *response) failure() string {
 	return ""
 }
 
-// send writes a part of the answer to the client, and flushes it.
+// send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
+// hold up the server, nor hold the memory of the answer when others need it.
 func (a *response) send(part []byte) {
-	if len(part) > 0 {
-		a.sendString(string(part))
-	}
-}
-
-// sendString writes a part of the answer to the client. The client has limited time for each piece of it, so that it
-// cannot hold up the server, nor hold the memory of the answer when others need it.
-func (a *response) sendString(text string) {
-	if text == "" || a.sent.failed {
+	if len(part) == 0 || a.sent.failed {
 		return
 	}
 	a.share.wait(func() { a.control.SetWriteDeadline(time.Now()) })
 	defer a.share.resume()
-	var buffer []byte
-	if len(text) > 4<<10 { // package http would write a long string in pieces of 4 KiB
-		buffer = copyBuffers{}.Get()
-		defer copyBuffers{}.Put(buffer)
-	}
-	for text != "" {
+	for len(part) > 0 {
 		a.hurry()
 		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
 			a.lose()
 			return
 		}
-		n, err := 0, error(nil)
-		if buffer == nil {
-			n, err = io.WriteString(a.to, text)
-		} else {
-			n, err = a.to.Write(buffer[:copy(buffer, text)])
-		}
+		n, err := a.to.Write(part[:min(len(part), sendAtOnce)])
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
 			a.lose()
 			return
 		}
-		text = text[n:]
+		part = part[n:]
 	}
 	a.flush()
 	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
@@ -419,6 +402,8 @@ func (a *response) lose() {
 	a.sent.failed = true
 	a.cancel()
 }
+
+const sendAtOnce = 256 << 10
 
 // hurry gives the next write a deadline. It does nothing if it did so a short time ago.
 func (a *response) hurry() {

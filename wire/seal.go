@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -12,27 +12,34 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 )
 
-// isPlainAnswer reports whether a message is the answer to the client's request, and clearly has no state, question or
-// cursor. It may miss such a message, but never takes another one for it, if a JSON encoder wrote the message: whoever
-// chooses the strings in it cannot write a quotation mark that is not escaped.
-func (x *Exchange) isPlainAnswer(message string) bool {
-	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
-	if ok {
-		rest, ok = strings.CutPrefix(rest, x.ID)
-	}
-	if ok {
-		rest, ok = strings.CutPrefix(rest, `,"result":{`)
-	}
-	if !ok || x.ID == "" || x.done || !strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") {
+// isPlainAnswer reports whether a message may reach the client as it is, because it is the answer to the client's
+// request and clearly has no state, question or cursor. It may miss such a message, but never takes another one for it,
+// if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
+// that is not escaped. It is false for each answer of another process.
+func (x *Exchange) isPlainAnswer(message []byte) bool {
+	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	for _, end := range [...]string{`State"`, `Requests"`, `_required"`, `Cursor"`} {
-		if strings.Contains(rest, end) {
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
+	if ok {
+		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
+	}
+	if ok {
+		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
+	}
+	if !ok || !bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) {
+		return false
+	}
+	for _, end := range guardedEnds {
+		if bytes.Contains(rest, end) {
 			return false
 		}
 	}
 	return true
 }
+
+// guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
+var guardedEnds = [...][]byte{[]byte(`State"`), []byte(`Requests"`), []byte(`_required"`), []byte(`Cursor"`)}
 
 func (x *Exchange) seal(ctx context.Context, message string) string {
 	m, why := readEnvelope(message, x.kind.resultNames())
@@ -106,6 +113,9 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 			return x.fail(ctx, "a state or questions in a result that does not ask")
 		}
 		return m.text
+	}
+	if x.inSession { // some servers send an answer to another request of the session that has the same id
+		return x.fail(ctx, "a result that asks in a session: only older revisions have sessions, and they have no such results")
 	}
 	if state.present && !state.isString() {
 		return x.fail(ctx, "a state that is not a text")

@@ -24,6 +24,9 @@ func (v *visit) openSession(a *response, header http.Header) bool {
 			return false
 		}
 		v.session = session{values[0], id}
+		if v.exchange != nil {
+			v.exchange.inSession = true
+		}
 		header[sessionHeader] = []string{id}
 	default:
 		delete(header, resumeHeader) // only who opened a session may resume its streams

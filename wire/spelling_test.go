@@ -277,3 +277,13 @@ func TestAKeyThatIsThereTwiceIsRefused(t *testing.T) {
 		r.refused(carriers[0].call(`,"inputResponses":{"q":` + answer + `}`))
 	}
 }
+
+func TestAMemberFromWhichJavaScriptInheritsIsRefused(t *testing.T) {
+	for _, name := range []string{`"__proto__"`, `"\u005f_proto_\u005f"`, `"__proto__\u0000"`} {
+		for _, p := range everyPlace(t, false) {
+			t.Run(p.name, func(t *testing.T) {
+				p.check(plainRig(t), `,`+name+`:{"requestState":"`+canary+`","name":"other","cursor":"`+canary+`"}`)
+			})
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,10 +88,13 @@ func (p *stdioProcess) serverID() int {
 
 func TestTheEndOfTheTerminalEndsTheServerToo(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
+	// If the tests run under nohup, the proxy would inherit that SIGHUP is ignored. A signal that is caught is not
+	// inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	for _, number := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
 		p := startStdio(t, nil, "tripseal", "proxy", "--ephemeral", "--audience", "test", "--", "sh", "-c", tellsItsID)
 		server := p.serverID()
-		p.cmd.Process.Signal(signal)
+		p.cmd.Process.Signal(number)
 		p.wait()
 		eventually(t, "the server ends with the proxy", func() bool { return syscall.Kill(server, 0) != nil })
 	}

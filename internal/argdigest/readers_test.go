@@ -103,7 +103,7 @@ var numberNames = strings.Fields(`0 -0 +0 00 0.0 .0 0. 0e5 0_0 null 1e-400 -1e-4
 func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	same, other := 0, 0
-	for range 20_000 {
+	for range 5000 {
 		random.Shuffle(len(numberNames), func(i, j int) { numberNames[i], numberNames[j] = numberNames[j], numberNames[i] })
 		one := slices.Clone(numberNames[:1+random.IntN(4)])
 		swapped := slices.Clone(one)
@@ -114,7 +114,7 @@ func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
 			other++
 		}
 	}
-	if same < 1000 || other < 1000 {
+	if same < 500 || other < 500 {
 		t.Errorf("%d texts were the same, and %d were not", same, other)
 	}
 }

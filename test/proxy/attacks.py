@@ -3,8 +3,9 @@
   python attacks.py run RESULTS URL        sends every attack; CANARY and JOURNAL must be set
   python attacks.py run RESULTS COMMAND…   sends them to a server on stdio
   python attacks.py table RESULTS…         prints what got through, and fails if anything got
-                                           through in RESULTS whose name begins with "proxied",
-                                           or if an attack works nowhere without the proxy
+                                           through the proxy or a door, or if an attack works
+                                           nowhere without them; the names of RESULTS without
+                                           them begin with "direct"
 
 An attack got through if the server saw a state or a cursor that it had not issued to this user
 for this request, or if it acted on answers to questions that it had not asked.
@@ -374,18 +375,18 @@ def table(*files):
     for file in files:
         with open(file) as f:
             columns[os.path.basename(file).removesuffix(".json")] = json.load(f)
-    direct = [c for c in columns if not c.startswith("proxied")]
-    proxied = [c for c in columns if c.startswith("proxied")]
-    problems = [] if direct and proxied else ["results with and without the proxy are needed"]
-    print(f"{'got through':52}" + " ".join(f"{c.removeprefix('direct-'):12}" for c in direct) + " behind the proxy")
+    direct = [c for c in columns if c.startswith("direct")]
+    proxied = [c for c in columns if not c.startswith("direct")]
+    problems = [] if direct and proxied else ["results with and without the proxy or a door are needed"]
+    print(f"{'got through':52}" + " ".join(f"{c.removeprefix('direct-'):12}" for c in direct) + " behind a proxy or door")
     for name, _, _ in ATTACKS:
         through = {c: columns[c]["attacks"][name]["through"] for c in columns}
         behind = [c for c in proxied if through[c]]
         print(f"{name:52}" + " ".join(f"{'yes' if through[c] else '-':12}" for c in direct) + f" {', '.join(behind) or '-'}")
         if behind:
-            problems.append(f"{name}: got through behind the proxy: {behind}")
+            problems.append(f"{name}: got through behind a proxy or door: {behind}")
         if not any(through[c] for c in direct):
-            problems.append(f"{name}: works on no server without the proxy, so that the attack means nothing")
+            problems.append(f"{name}: works on no server without the proxy or a door, so that the attack means nothing")
     for c in proxied:
         if columns[c]["strangers"]:
             problems.append(f"{c}: the server saw {columns[c]['strangers']}")
@@ -398,7 +399,7 @@ def table(*files):
             problems.append(f"{c}: the canary was not found, so that the search means nothing")
     if problems:
         sys.exit("\n".join(problems))
-    print(f"{len(ATTACKS)} attacks: each works on a server without the proxy, none works behind the proxy ({len(proxied)} runs)")
+    print(f"{len(ATTACKS)} attacks: each works on a server without protection, none works behind the proxy or a door ({len(proxied)} runs)")
 
 
 if __name__ == "__main__":

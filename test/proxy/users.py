@@ -1,5 +1,7 @@
-"""What the proxy does about users and services, as raw requests: python users.py CASE URL…"""
+"""What the proxy and the doors do about users and services, as raw requests: python users.py CASE URL…"""
 import base64
+import http.client
+import json
 import sys
 
 from attacks import MULTI, STATE, YES, Target, call
@@ -64,7 +66,53 @@ def ask(t):
     assert t.token()
 
 
+class Session:
+    """A session of an older revision that alice has begun."""
+
+    def __init__(self, t):
+        self.t, self.id = t, None
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "users", "version": "1"}}
+        status, header = self.request("alice", "POST", {"id": 1, "method": "initialize", "params": params})
+        self.id = header["Mcp-Session-Id"]
+        assert status == 200 and self.id, (status, header)
+        assert self.request("alice", "POST", {"method": "notifications/initialized"})[0] == 202
+
+    def request(self, user, method, message=None):
+        """Returns the status and the headers of the answer to a request on the session."""
+        headers = {"X-User": user, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if self.id:
+            headers |= {"Mcp-Session-Id": self.id, "Mcp-Protocol-Version": "2025-11-25"}
+        connection = http.client.HTTPConnection(self.t.url.hostname, self.t.url.port, timeout=20)
+        try:
+            connection.request(method, self.t.url.path, json.dumps({"jsonrpc": "2.0", **message}) if message else None, headers)
+            response = connection.getresponse()
+            return response.status, response.headers
+        finally:
+            connection.close()
+
+    def every(self, user):
+        """Returns the statuses of a call, of a stream that is opened, and of the session's end."""
+        listed = {"id": 2, "method": "tools/list", "params": {}}
+        return [self.request(user, *what)[0] for what in [("POST", listed), ("GET",), ("DELETE",)]]
+
+
+def stolen(t):
+    """The id of alice's session is worth nothing to others."""
+    session = Session(t)
+    for user in ["bob", ""]:
+        assert session.every(user) == [404, 404, 404], user
+    call, stream, end = session.every("alice")
+    assert call == stream == 200 and end in (200, 204), (call, stream, end)
+
+
+def shared(t):
+    """Without protection, everybody who has the id of alice's session uses it."""
+    call, stream, end = Session(t).every("bob")
+    assert call == stream == 200 and end in (200, 204), (call, stream, end)
+
+
 case, *urls = sys.argv[1:]
-{"two": two, "untrusted": untrusted, "headers": headers, "once": once, "services": services, "unreadable": unreadable, "ask": ask}[case](*(Target(url, "") for url in urls))
-if case != "ask":
+cases = [two, untrusted, headers, once, services, unreadable, ask, stolen, shared]
+{f.__name__: f for f in cases}[case](*(Target(url, "") for url in urls))
+if case not in ("ask", "shared"):
     print(f"users, {case}: as promised")

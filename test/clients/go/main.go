@@ -1,6 +1,10 @@
 // This program is a client that uses the official Go SDK. It calls the tools, the prompt and the
 // resource of a server in test/peers/proxied, and checks the results. Its arguments are the URL of the
 // server, or a command line that starts a server on stdio.
+//
+// With REVISION=legacy in the environment it is an older client, whom the server's SDK asks with a request of its own.
+// Then it goes through one flow; over HTTP, with a session and the notifications of its stream. WITHOUT names what the
+// server cannot do: with "resource", no resource asks; with "roots", the flow that asks for roots is left out.
 package main
 
 import (
@@ -11,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,18 +25,37 @@ import (
 
 const prefix = "test_input_required_result_"
 
+var (
+	legacy        = os.Getenv("REVISION") == "legacy"
+	olderRevision *mcp.ClientSessionOptions // set in older.go
+)
+
 func main() {
 	log.SetFlags(0)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if legacy {
+		if err := older(ctx); err != nil {
+			log.Fatal("an older client: ", err)
+		}
+		return
+	}
 	if err := automatic(ctx); err != nil {
 		log.Fatal("a client that answers by itself: ", err)
 	}
 	if err := manual(ctx); err != nil {
 		log.Fatal("a client that is told what to send: ", err)
 	}
-	fmt.Printf("Go client, %s: 5 flows, 2 rejections\n", version())
+	flows := 5
+	for _, what := range []string{"resource", "roots"} {
+		if without(what) {
+			flows--
+		}
+	}
+	fmt.Printf("Go client, %s: %d flows, 2 rejections\n", version(), flows)
 }
+
+func without(what string) bool { return slices.Contains(strings.Fields(os.Getenv("WITHOUT")), what) }
 
 func version() string {
 	info, _ := debug.ReadBuildInfo()
@@ -67,7 +91,54 @@ func connect(ctx context.Context, options *mcp.ClientOptions) (*mcp.ClientSessio
 		command.Stderr = os.Stderr
 		transport = &mcp.CommandTransport{Command: command}
 	}
-	return client.Connect(ctx, transport, nil)
+	if !legacy {
+		return client.Connect(ctx, transport, nil)
+	}
+	if olderRevision == nil {
+		return nil, errors.New("this SDK cannot choose an older revision")
+	}
+	return client.Connect(ctx, transport, olderRevision)
+}
+
+func older(ctx context.Context) error {
+	announced := make(chan struct{}, 1)
+	options := &mcp.ClientOptions{}
+	options.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {
+		select {
+		case announced <- struct{}{}:
+		default:
+		}
+	}
+	session, err := connect(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := call(ctx, session, "request_state", "state-ok: asked, true"); err != nil {
+		return errors.Join(err, session.Close())
+	}
+	told, words := !strings.HasPrefix(os.Args[1], "http://"), ""
+	for range 100 { // the stream may begin after the first call
+		if told {
+			break
+		}
+		again := &mcp.CallToolParams{Name: prefix + "request_state", Arguments: map[string]any{"announce": true}}
+		if _, err := session.CallTool(ctx, again); err != nil {
+			return errors.Join(err, session.Close())
+		}
+		select {
+		case <-announced:
+			told, words = true, ", notified"
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err := session.Close(); err != nil {
+		return err
+	}
+	if !told {
+		return errors.New("no notification came")
+	}
+	fmt.Printf("Go client, %s, older revision: 1 flow%s\n", version(), words)
+	return nil
 }
 
 func automatic(ctx context.Context) error {
@@ -94,8 +165,10 @@ func automatic(ctx context.Context) error {
 	if err := rejected(err); err != nil {
 		return err
 	}
-	if err := call(ctx, session, "multiple_inputs", "Good morning, Alice, with 1 roots"); err != nil {
-		return err
+	if !without("roots") {
+		if err := call(ctx, session, "multiple_inputs", "Good morning, Alice, with 1 roots"); err != nil {
+			return err
+		}
 	}
 	prompt, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: prefix + "prompt"})
 	if err != nil {
@@ -108,7 +181,11 @@ func automatic(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(resource.Contents) != 1 || resource.Contents[0].Text != "state-ok: asked, true" {
+	asked := "state-ok: asked, true"
+	if without("resource") {
+		asked = "nothing is asked"
+	}
+	if len(resource.Contents) != 1 || resource.Contents[0].Text != asked {
 		return fmt.Errorf("the resource is %+v", resource.Contents)
 	}
 	return nil

@@ -547,7 +547,7 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	for _, text := range []string{":\r\n", ": ping\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n", ":\n"} {
+	for _, text := range []string{":\n", ": ping\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n", ":\n"} {
 		next <- text
 		got := make([]byte, len(text))
 		if _, err := io.ReadFull(res.Body, got); err != nil || string(got) != text {

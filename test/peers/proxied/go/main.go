@@ -1,7 +1,7 @@
-// Command go is an MCP server on the official Go SDK, without tripseal. The tests of the proxy
-// put the proxy in front of it. It has the tools and the prompt for the input-required-result
-// scenarios of the conformance suite, a resource that asks the user, and a list of tools
-// on several pages. Its handlers believe every state.
+// Command go is an MCP server on the official Go SDK, or on mcp-go with the flag -mcp-go. The tests of the proxy put the
+// proxy in front of it. With the flag -door, package wire protects it in this process; without it, nothing does. It has
+// the tools and the prompt for the input-required-result scenarios of the conformance suite, a resource that asks the
+// user, and a list of tools on several pages. Its handlers believe every state.
 //
 // Every state and cursor contains a random part and the text of the environment variable CANARY. If
 // the environment variable JOURNAL has the path of a file, the server writes a line of JSON to this
@@ -23,33 +23,65 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tripseal/tripseal/wire"
 )
 
 const prefix = "test_input_required_result_"
+
+var tools = []string{
+	"elicitation", "sampling", "list_roots", "request_state", "multiple_inputs", "multi_round", "tampered_state",
+	"capabilities",
+}
 
 func main() {
 	port := flag.Int("port", 0, "`port` to listen on; 0 means a free one")
 	answers := flag.String("answers", "sse", "json or sse")
 	stdio := flag.Bool("stdio", false, "serve on stdin and stdout instead")
+	other := flag.Bool("mcp-go", false, "serve with mcp-go")
+	sessions := flag.Bool("sessions", false, "give clients of older revisions sessions; mcp-go always does")
+	closed := flag.Bool("door", false, "put the server behind a door of package wire")
 	flag.Parse()
-	server := newServer()
-	if *stdio {
-		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
-			log.Fatal(err)
-		}
+	var engine *wire.Engine
+	if *closed {
+		engine = newEngine()
+	}
+	var handler http.Handler
+	switch {
+	case *other && *stdio:
+		fatal(serveMCPGo(engine))
 		return
+	case *other:
+		handler = mcpgoHandler(engine, *answers == "sse")
+	case *stdio:
+		var transport mcp.Transport = &mcp.StdioTransport{}
+		if engine != nil {
+			in, out := engine.Stdio(os.Stdin, os.Stdout, owner)
+			transport = &mcp.IOTransport{Reader: in, Writer: out}
+		}
+		fatal(newServer().Run(context.Background(), transport))
+		return
+	default:
+		server := newServer()
+		handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+			&mcp.StreamableHTTPOptions{Stateless: !*sessions, JSONResponse: *answers == "json"})
+		if engine != nil {
+			handler = engine.Handler(handler, doorOptions)
+		}
 	}
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: *answers == "json"})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", handler)
+	mux.Handle("/mcp", recorded(handler))
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
-	if err != nil {
-		log.Fatal(err)
-	}
+	fatal(err)
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
+}
+
+func fatal(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // round is one round of a call.
@@ -65,6 +97,7 @@ type reply struct {
 	text      string
 	questions mcp.InputRequestMap
 	value     string // the first part of the next state; "" if there is no next state
+	announce  bool   // announce that the list of prompts has changed
 }
 
 func (r round) form(key, field string) any {
@@ -220,6 +253,7 @@ func serve(method, name string, arguments any, state string, answers mcp.InputRe
 		journal("got", "state", state, method, request, extra)
 	}
 	r = play(round{strings.TrimPrefix(name, prefix), value, answers, can})
+	r.announce = r.questions == nil && strings.Contains(string(given), `"announce"`)
 	if r.value != "" {
 		next = secret(r.value)
 		journal("issued", "state", next, method, request, extra)
@@ -229,24 +263,30 @@ func serve(method, name string, arguments any, state string, answers mcp.InputRe
 
 func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go-backend", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
-	for _, name := range []string{"elicitation", "sampling", "list_roots", "request_state", "multiple_inputs", "multi_round", "tampered_state", "capabilities"} {
-		server.AddTool(&mcp.Tool{Name: prefix + name, InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			p := req.Params
-			r, next := serve("tools/call", p.Name, p.Arguments, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
-			if r.questions != nil {
-				return &mcp.CallToolResult{InputRequests: r.questions, RequestState: next}, nil
-			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.text}}}, nil
-		})
-	}
-	server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	var prompt mcp.PromptHandler = func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		p := req.Params
 		r, next := serve("prompts/get", p.Name, p.Arguments, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
 		if r.questions != nil {
 			return &mcp.GetPromptResult{InputRequests: r.questions, RequestState: next}, nil
 		}
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: r.text}}}}, nil
-	})
+	}
+	// A prompt that is added again makes the SDK tell every session that the list has changed.
+	announce := func() { server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, prompt) }
+	announce()
+	for _, name := range tools {
+		server.AddTool(&mcp.Tool{Name: prefix + name, InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			p := req.Params
+			r, next := serve("tools/call", p.Name, p.Arguments, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
+			if r.announce {
+				announce()
+			}
+			if r.questions != nil {
+				return &mcp.CallToolResult{InputRequests: r.questions, RequestState: next}, nil
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.text}}}, nil
+		})
+	}
 	server.AddResource(&mcp.Resource{URI: "test://asks", Name: "asks"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		p := req.Params
 		r, next := serve("resources/read", p.URI, nil, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -341,50 +341,85 @@ func TestAnErrorOfFlushTellsTheServerThatTheClientIsGone(t *testing.T) {
 	}
 }
 
-// What a client sends must not take many times its length in memory, however it is nested.
-func TestHostileMessagesTakeLittleMemory(t *testing.T) {
-	t.Parallel()
-	const length, atOnce = 1 << 20, 16
-	fill := func(open, part, end string) string {
-		return open + strings.Repeat(part, (length-len(open)-len(end))/len(part)) + end
-	}
-	call := func(members string) string { return carriers[0].call(members) }
-	for name, message := range map[string]string{
-		"answers": call(`,"inputResponses":{"q":{"action":"accept","content":` + fill("[1", `,{"a":[]}`, "]") + `}}`),
-		"capabilities": call(`,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"x":` + fill(`{"a":0`, `,"b":[]`,
-			"}") + `}}`),
-		"params": call(fill("", `,"x":0`, "")),
-	} {
-		f := newFront(t, writes(200, jsonType, askingMessage))
-		runtime.GC()
-		var before, now runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var all sync.WaitGroup
-		done := make(chan bool)
-		for range atOnce {
-			all.Go(func() {
-				if a := f.do("POST", message); a.status != 200 {
-					t.Errorf("%s: %+v", name, a)
-				}
-			})
-		}
-		go func() {
-			all.Wait()
-			close(done)
-		}()
-		peak := uint64(0)
-		for running := true; running; {
-			select {
-			case <-done:
-				running = false
-			case <-time.After(20 * time.Millisecond):
+// endless is a text without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
+
+func TestAStreamThatStaysOpenDoesNotHoldTheMessageThatBeganIt(t *testing.T) {
+	const streams, length = 32, 1000 << 10
+	for way, change := range eachWay {
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+			if n, err := io.Copy(io.Discard, r.Body); n < length || err != nil {
+				t.Errorf("%s: the server got %d bytes, %v", way, n, err)
 			}
-			runtime.ReadMemStats(&now)
-			peak = max(peak, now.HeapAlloc-min(before.HeapAlloc, now.HeapAlloc))
+			w.Header().Set("Content-Type", eventType)
+			io.WriteString(w, ": open\n\n")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, change, func(s *setup) {
+			s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 1<<20, 1<<16, 8<<20
+		})
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range streams {
+			r := f.request("POST", "")
+			r.Body = io.NopCloser(io.MultiReader( // the client would keep a text
+				strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"x":"`, i)),
+				io.LimitReader(endless{}, length), strings.NewReader(`"}}`)))
+			res, err := f.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if n, _ := io.ReadFull(res.Body, make([]byte, 8)); res.StatusCode != 200 || n < 8 {
+				t.Fatalf("%s: the stream %d: %d", way, i, res.StatusCode)
+			}
 		}
-		// Decoded into Go's values, a message would take fifty times its length and more.
-		if all := now.TotalAlloc - before.TotalAlloc; peak > 8*atOnce*length || all > 16*atOnce*length {
-			t.Errorf("%s: %d MiB at once, %d MiB in all", name, peak>>20, all>>20)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if used := wire.BudgetUsed(f.handler); used > streams*32<<10 {
+			t.Errorf("%s: open streams use %d bytes of the budget", way, used)
 		}
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > streams*length/2 {
+			t.Errorf("%s: open streams hold %d bytes", way, grown)
+		}
+	}
+}
+
+func TestAMessageWhoseIDIsLongCountsUntilItsAnswer(t *testing.T) {
+	const length = 1000 << 10
+	var f *front
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", length) + `","method":"x"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("x", length) + `"}`,
+	} {
+		f = newFront(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if used := wire.BudgetUsed(f.handler); used < 2*length {
+				t.Errorf("the message counts %d bytes", used)
+			}
+			writes(200, jsonType, doneMessage)(w, r)
+		})
+		f.do("POST", message)
+	}
+}
+
+func TestAServerCanBeginToReadALongMessageAgain(t *testing.T) {
+	message := `{"jsonrpc":"2.0","id":7,"method":"x","params":{"x":"` + strings.Repeat("x", 100<<10) + `"}}`
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		io.ReadFull(r.Body, make([]byte, 50<<10))
+		again, err := r.GetBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(again); string(text) != message || err != nil {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+		writes(200, jsonType, doneMessage)(w, r)
+	})
+	if a := f.do("POST", message); a.status != 200 {
+		t.Errorf("%+v", a)
 	}
 }
