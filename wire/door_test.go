@@ -360,6 +360,8 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 		"no HTTP":           {over, raw(askingMessage), 502, failedMessage},
 		"nothing":           {over, raw(""), 502, failedMessage},
 		"escaped by others": {over, writes(200, jsonType, strings.Replace(askingMessage, "tS", `t\u0053`, 1)), 200, sealed},
+		"misspelt, not asking": {over, writes(200, jsonType, strings.Replace(doneMessage, "content", "requeststate", 1)),
+			200, failedMessage},
 		"misspelt by others": {over, writes(200, jsonType, strings.Replace(askingMessage, "tS", "tſ", 1)), 200,
 			failedMessage},
 	} {

@@ -99,14 +99,15 @@ func TestAServerCanFlushOnlyIfTheClientCanGetParts(t *testing.T) {
 	var can bool
 	door := engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, can = w.(http.Flusher)
-		writes(200, jsonType, doneMessage)(w, r)
+		writes(200, eventType, event(progress))(w, r)
+		io.WriteString(w, event(doneMessage))
 	}), wire.Options{AllowAnonymous: true})
 	for _, want := range []bool{true, false} {
 		outer := door
 		if !want {
 			outer = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { door.ServeHTTP(plainWriter{w}, r) })
 		}
-		if w := serveOnce(outer, callMessage, ""); can != want || w.Body.String() != doneMessage {
+		if w := serveOnce(outer, callMessage, ""); can != want || w.Body.String() != event(progress)+event(doneMessage) {
 			t.Errorf("can flush: %v; %s", can, w.Body)
 		}
 	}
@@ -340,8 +341,9 @@ func TestTheServerFindsTheCallAndWhatWasSetOutside(t *testing.T) {
 			})
 		}
 	})
-	f.do("POST", callMessage)
-	f.do("GET", "")
+	if a, b := f.do("POST", callMessage), f.do("GET", ""); a.body != doneMessage || b.body != doneMessage {
+		t.Errorf("%+v, %+v", a, b)
+	}
 }
 
 func TestTheServerLearnsThatTheClientIsGoneAndNothingIsLogged(t *testing.T) {
@@ -395,6 +397,9 @@ func TestListsOfSEP2640AreSealed(t *testing.T) {
 		}
 		return `"cursor":"` + text + `"`
 	}
+	if a := f.do("POST", page("resources/directory/read", "")); a.status != 400 {
+		t.Errorf("a directory without a URI: %+v", a)
+	}
 	skills, files := next("skills/list", ""), next("resources/directory/read", `"uri":"file:///a/"`)
 	for _, s := range []struct {
 		user, method, params string
@@ -424,6 +429,28 @@ func TestANullInPlaceOfAStateReachesTheServerAsNone(t *testing.T) {
 	})
 	if a := f.do("POST", carriers[0].call(`,"requestState":null`)); a.body != doneMessage || string(got) != callMessage {
 		t.Errorf("the server got %s, the client %+v", got, a)
+	}
+}
+
+func TestAClientThatDeclaresNothingIsAskedAll(t *testing.T) {
+	f := newFront(t, writes(200, jsonType, askingMessage))
+	for _, meta := range []string{"null", "{}", `{"x":1}`} {
+		if a := f.do("POST", carriers[0].call(`,"_meta":`+meta)); !strings.Contains(a.body, `"requestState":"ms1.`) {
+			t.Errorf("%s: %+v", meta, a)
+		}
+	}
+}
+
+func TestAnAnswerMayHaveTextsThatLookLikeNull(t *testing.T) {
+	r := plainRig(t)
+	given := state(r.begin(carriers[0], "", "", `{"q":`+form+`}`))
+	for content, kept := range map[string]bool{
+		`"\"n"`: true, `"\\"`: true, `"null"`: true, `"\\\"null"`: true, `["\"",null]`: false, `["\\",null]`: false,
+	} {
+		_, got := r.forwarded(carriers[0].call(given + `,"inputResponses":{"q":{"action":"accept","content":{"a":` + content + `}}}`))
+		if strings.Contains(got, "inputResponses") != kept {
+			t.Errorf("%s: the server got %s", content, got)
+		}
 	}
 }
 
@@ -537,6 +564,7 @@ func TestOnlyTheAnswerToTheCallPassesUnread(t *testing.T) {
 	for answer, plain := range map[string]bool{
 		doneMessage: true, doneMessage + "\n": true,
 		strings.Replace(doneMessage, "7", "8", 1):            false,
+		strings.Replace(doneMessage, "7", "17", 1):           false,
 		strings.Replace(doneMessage, "7", "77", 1):           false,
 		strings.Replace(doneMessage, "7", `"7"`, 1):          false,
 		strings.Replace(doneMessage, "{", "{ ", 1):           false,

@@ -43,7 +43,6 @@ func (e *events) feed(chunk []byte) {
 		if e.afterCR && chunk[0] == '\n' {
 			chunk = chunk[1:]
 		}
-		e.afterCR = false
 		n := lineLength(chunk)
 		piece := bytes.TrimRight(chunk[:n], "\r\n")
 		if len(e.line)+len(e.event.fields)+len(e.event.data)+n > e.most {

@@ -80,6 +80,7 @@ var streams = []struct{ name, in, out string }{
 	{"state between others", "data: 1\n\ndata: secret\n\ndata: 2\n\n", "data: 1\n\ndata: sealed\n\ndata: 2\n\n"},
 
 	{"dropped", "data: 1\n\nid: 4\r\ndata: drop\r\n\r\ndata: 2\n\n", "data: 1\n\ndata: 2\n\n"},
+	{"a type does not last", "event: ping\ndata: 1\n\ndata: secret\n\n", "data: sealed\n\n"},
 	{"of another type", "event: ping\ndata: 17 o'clock\n\n", ""},
 	{"the last type counts", "event: ping\nevent: message\ndata: secret\n\n", "event: ping\nevent: message\ndata: sealed\n\n"},
 	{"of another type and empty", "event: ping\ndata:\n\n", "event: ping\ndata: \n\n"},
@@ -121,6 +122,13 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 	}
 }
 
+func TestALineEndInAMessageStaysInItsEvent(t *testing.T) {
+	e := newEvents(1 << 20)
+	if e.sendData([]byte("{\n\"a\":\r1}")); string(e.out) != "data: {\ndata: \"a\": 1}\n" {
+		t.Errorf("%q", e.out)
+	}
+}
+
 // A comment must be sent when its line ends, because no empty line follows a keep-alive comment. An event must be sent
 // when its empty line ends. rewritten feeds nothing after it.
 func TestCommentsAndEventsLeaveAtOnce(t *testing.T) {
@@ -138,8 +146,9 @@ func TestAClientMayComeBackOnlyIfItGotAnIDOrATime(t *testing.T) {
 	for in, resumes := range map[string]bool{
 		"": false, "data: 1\n\n": false, ":id: 1\n\n": false, "id: 1\ndata: 1": false, "id: 1\ndata: drop\n\n": false,
 		"id: 1\nevent: x\ndata: 1\n\n": false, "ID: 1\ndata: 1\n\n": false, "id: 1\ndata: 1\n\n": true,
-		"id: 1\ndata:\n\n": true,
-		"retry: 1\n\n":     true, "id: 1\ndata: secret\n\n": true, "retry: 5\nno field\n\n": true,
+		"id: 1\ndata:\n\n":                        true,
+		"id: 1\nevent: x\ndata: 1\n\ndata: 2\n\n": false, "id: 1\ndata: 1\n\ndata: 2\n\n": true,
+		"retry: 1\n\n": true, "id: 1\ndata: secret\n\n": true, "retry: 5\nno field\n\n": true,
 	} {
 		e := newEvents(1 << 20)
 		if e.fed(in); e.resumes != resumes {
@@ -162,12 +171,13 @@ func TestAnEventThatIsTooLongEndsTheStream(t *testing.T) {
 	for name, in := range map[string]string{
 		"one line":   "data: " + strings.Repeat("secret", 100),
 		"many lines": strings.Repeat("data: secret\n", 100) + "\n",
+		"many ids":   strings.Repeat("id: secret\n", 100) + "\n",
 		"comment":    ":" + strings.Repeat("secret", 100) + "\n",
 	} {
 		for _, parts := range [][]string{{"data: 1\n\n" + in}, bytewise("data: 1\n\n" + in)} {
 			e := newEvents(256)
 			out := e.fed(append(parts, "\n\ndata: 2\n\n")...)
-			if out != "data: 1\n\n" || e.failed != errTooLong || e.size() > 2048 {
+			if out != "data: 1\n\n" || e.failed != errTooLong || e.size() != cap(e.out) {
 				t.Errorf("%s: %q, %v, %d", name, out, e.failed, e.size())
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -91,15 +92,16 @@ func TestSlowReadersDoNotKeepOthersOut(t *testing.T) {
 	long := strings.Replace(doneMessage, "[]", `["`+strings.Repeat("x", 600<<10)+`"]`, 1)
 	for kind, c := range map[string]struct {
 		answer  string
-		readers int // so many answers fit into the budget until their clients have got them, and not one more
-	}{jsonType: {long, 4}, eventType: {event(long), 7}} {
+		readers int   // so many answers fit into the budget until their clients have got them, and not one more
+		each    int64 // what each of them holds, at least
+	}{jsonType: {long, 4, 1190 << 10}, eventType: {event(long), 7, 600 << 10}} {
 		f := newFront(t, writes(200, kind, c.answer), smallBuffers, func(s *setup) {
 			s.options.MaxRequest, s.options.MaxAnswer, s.options.Budget = 4<<10, 1<<20, 5<<20
 			s.options.ClientTimeout = time.Hour
 		})
 		for n := range c.readers {
 			f.dial(len(callMessage), callMessage)
-			await(t, "a slow reader holds its answer", func() bool { return wire.BudgetUsed(f.handler) > int64(n+1)*600<<10 })
+			await(t, "a slow reader holds its answer", func() bool { return wire.BudgetUsed(f.handler) > int64(n+1)*c.each })
 		}
 		await(t, "an honest client gets its answer", func() bool { return f.do("POST", callMessage).body == c.answer })
 	}
@@ -132,7 +134,8 @@ func TestAStreamHoldsBytesOnlyUntilTheClientHasThem(t *testing.T) {
 	long, end := event(strings.Replace(progress, "}", strings.Repeat(" ", 1<<20)+"}", 1)), make(chan bool)
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", eventType)
-		io.WriteString(w, long)
+		io.WriteString(w, long[:len(long)/2])
+		io.WriteString(w, long[len(long)/2:])
 		<-end
 		io.WriteString(w, event(doneMessage))
 	})
@@ -255,10 +258,16 @@ func TestDeadlinesEndWithTheirRequest(t *testing.T) {
 	}
 }
 
-// deadlines records the deadlines that a door sets.
+// deadlines records the deadlines that a door sets, and how much time a write had at least.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read, write time.Time
+	least       time.Duration
+}
+
+func (d *deadlines) Write(p []byte) (int, error) {
+	d.least = min(d.least, time.Until(d.write))
+	return d.ResponseRecorder.Write(p)
 }
 
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
@@ -285,6 +294,27 @@ func TestWhatIsLeftOfARequestHasADeadline(t *testing.T) {
 		if w.Code != status || w.read.IsZero() != (status == 200) || w.write.IsZero() {
 			t.Errorf("%d, want %d; the deadlines are %v and %v", w.Code, status, w.read, w.write)
 		}
+	}
+}
+
+func TestEachPieceOfAnAnswerHasItsOwnTime(t *testing.T) {
+	for _, timeout := range []time.Duration{100 * time.Millisecond, time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &deadlines{ResponseRecorder: httptest.NewRecorder(), least: time.Hour}
+			door := newRig(t, tripseal.Config{}, wire.Config{}).engine.Handler(
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", eventType)
+					for range 20 {
+						io.WriteString(w, event(progress))
+						time.Sleep(timeout / 10)
+					}
+				}), wire.Options{AllowAnonymous: true, ClientTimeout: timeout})
+			r := httptest.NewRequest("POST", "/", strings.NewReader(callMessage))
+			r.Header.Set("Content-Type", jsonType)
+			if door.ServeHTTP(w, r); w.least < timeout*3/4 || w.least > timeout {
+				t.Errorf("of %v, a write has only %v", timeout, w.least)
+			}
+		})
 	}
 }
 
