@@ -581,7 +581,8 @@ func TestOnlyTheAnswerToTheCallPassesUnread(t *testing.T) {
 			t.Errorf("%s: %v", answer, !plain)
 		}
 	}
-	if x.Seal(t.Context(), doneMessage) != doneMessage || !x.Answered() || x.Seal(t.Context(), doneMessage) != "" {
+	if x.Seal(t.Context(), doneMessage) != doneMessage || !x.Answered() || x.Seal(t.Context(), doneMessage) != "" ||
+		x.IsPlainAnswer(doneMessage) {
 		t.Error("a second answer passed")
 	}
 	if y := open(progress); y.IsPlainAnswer(strings.Replace(doneMessage, "7", "", 1)) {

@@ -26,6 +26,9 @@ func TestTheErrorOfTheServerReachesTheClient(t *testing.T) {
 	} {
 		x := engine.Open(context.Background(), carriers[0].call(""), tripseal.User("alice"))
 		x.AnswerWith(tripseal.WireError{Code: -32602, Message: "Invalid cursor"})
+		if x.IsPlainAnswer(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`) {
+			t.Error("an answer that is to be replaced passes unread")
+		}
 		if out := x.Seal(context.Background(), notice); out != notice {
 			t.Errorf("a notification became %s", out)
 		}
