@@ -65,7 +65,7 @@ func TestSlowSendersDoNotKeepOthersOut(t *testing.T) {
 	})
 	var refused atomic.Int64
 	for range 64 {
-		conn := f.dial(64<<10, "{"+strings.Repeat(" ", 40<<10))
+		conn := f.dial(64<<10-1, "{"+strings.Repeat(" ", 40<<10)) // it holds twice this length and two bytes
 		go func() {
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err == nil && res.StatusCode != 503 && res.StatusCode != 408 {
