@@ -175,6 +175,13 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
+// Answered tells the observer that the client has answered the questions of a round that [Boundary.AskNow] began.
+func (r *Round) Answered(ctx context.Context) {
+	if b := r.boundary; b != nil && b.config.Observer != nil {
+		b.observe(ctx, b.event(OpOpen, time.Time{}, r, &b.formats[0], ""))
+	}
+}
+
 // Completed tells the log that a handler returned a state although its result asks no
 // question. An adapter must not send that state: the client would never send it back, and
 // everybody could read it.

@@ -34,41 +34,37 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 	return token, nil
 }
 
+// AskNow begins the next round of a flow without a token, for a client that is asked while its call runs and so holds
+// nothing. It refuses whatever Seal would refuse, and the observer gets the event of a seal. An adapter calls AskNow
+// before it asks, and [Round.Answered] when the answers are there.
+func (b *Boundary) AskNow(ctx context.Context, round *Round, state string, questions ...Question) error {
+	start := b.startEvent()
+	format := &b.formats[0]
+	claims, fail := b.next(ctx, round, format, &state, questions)
+	if fail != nil {
+		return b.notSealed(ctx, start, round, format, len(state), fail)
+	}
+	round.claims = claims
+	if b.config.Observer != nil {
+		b.observe(ctx, b.event(OpSeal, start, round, format, ""))
+	}
+	return nil
+}
+
 // mint makes the claims of the next token and returns the sealed token.
-func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
-	// 1. Do the checks that cost nothing.
-	if round == nil || round.boundary != b {
-		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
-	}
-	if state != nil && len(*state) > b.config.MaxState {
-		return "", failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
-	}
-	if !wellFormed(questions) {
-		return "", failedBecause(ReasonBadQuestions,
-			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
-	}
-	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
-		return "", lacking(missing)
-	}
-	// 2. Find out who is calling.
-	if fail := round.identify(ctx); fail != nil {
+func (b *Boundary) mint(
+	ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question,
+) (string, *failure) {
+	// Do steps 1 to 3.
+	claims, fail := b.next(ctx, round, format, state, questions)
+	if fail != nil {
 		return "", fail
 	}
-	if round.binding.User == "" && b.config.RequireUser {
-		return "", failed(ReasonUser)
-	}
-	// 3. Make the claims of the token.
+	// 4. Bind the token to the arguments.
 	if fail := b.bindArguments(round); fail != nil {
 		return "", fail
 	}
-	claims, reason := b.nextClaims(round, questions)
-	if reason != "" {
-		return "", failed(reason)
-	}
-	if state != nil {
-		claims.State, claims.HasState = *state, true
-	}
-	// 4. Seal the claims into a token.
+	// 5. Seal the claims into a token.
 	token, fail := format.seal(ctx, round, &claims)
 	if fail != nil {
 		return "", fail
@@ -81,6 +77,43 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	}
 	round.expires = claims.Expires
 	return token, nil
+}
+
+// next returns the claims of the round's next token.
+func (b *Boundary) next(
+	ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question,
+) (claims Claims, fail *failure) {
+	// 1. Do the checks that cost nothing.
+	if round == nil || round.boundary != b {
+		return claims, failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
+	}
+	if state != nil && len(*state) > b.config.MaxState {
+		return claims, failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
+	}
+	if !wellFormed(questions) {
+		return claims, failedBecause(ReasonBadQuestions,
+			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes",
+			len(questions), MaxQuestions, MaxQuestionKey)
+	}
+	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+		return claims, lacking(missing)
+	}
+	// 2. Find out who is calling.
+	if fail := round.identify(ctx); fail != nil {
+		return claims, fail
+	}
+	if round.binding.User == "" && b.config.RequireUser {
+		return claims, failed(ReasonUser)
+	}
+	// 3. Make the claims.
+	claims, reason := b.nextClaims(round, questions)
+	if reason != "" {
+		return claims, failed(reason)
+	}
+	if state != nil {
+		claims.State, claims.HasState = *state, true
+	}
+	return claims, nil
 }
 
 // bindArguments computes the digest of the arguments on a first round. A later round

@@ -14,8 +14,7 @@ import (
 )
 
 func protecting(t testing.TB, options *gosdk.Options) mcp.Middleware {
-	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), options)
-	return receiving
+	return gosdk.Receiving(gosdk.NewProtector(boundary(t, &book{}, nil), options))
 }
 
 // askingOnce returns a function that calls a tool through the middleware. Each run of the tool
@@ -83,8 +82,8 @@ func TestACallThatAsksAndItsRetryPaySixAllocations(t *testing.T) {
 			Header:    http.Header{"Authorization": {"Bearer x"}},
 			TokenInfo: &auth.TokenInfo{UserID: "u", Extra: map[string]any{"iss": "i", "client_id": "c"}},
 		}, 8},
-		"a user that Options.Principal names": {&gosdk.Options{
-			Principal: func(context.Context, mcp.Request) (string, error) { return "alice", nil },
+		"a user that Options.User names": {&gosdk.Options{
+			User: func(context.Context, *mcp.RequestExtra) (string, error) { return "alice", nil },
 		}, nil, 8},
 	} {
 		if n := count(protecting(t, c.options), c.extra) - count(empty, c.extra); n > c.most {

@@ -136,9 +136,9 @@ func stateIn(answer string) string {
 // unsound has, for each kind of question, answers that must not reach a handler. Such an answer has
 // an unknown action, or it has null or an empty list where a handler expects a value.
 var unsound = map[string][]string{
-	"form": {`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
+	"form": {`{"action":"accept","content":{"value":["a",null]}}`, `{"action":"accept","content":{"other":null,"value":[null]}}`,
 		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`},
-	"url":   {`{"action":"accept","content":{"value":null}}`},
+	"url":   {`{"action":"accept","content":{"value":[null]}}`},
 	"roots": {`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`},
 	"sampling": {`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
 		`{"role":"assistant","model":"m","content":[null]}`, `{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`},
@@ -158,7 +158,7 @@ func TestAnOlderClientsAnswersWithNilInsideNeverReachAHandler(t *testing.T) {
 	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
 	options := &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"other": nil}}, nil
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"other": []any{nil}}}, nil
 		},
 		CreateMessageWithToolsHandler: func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
 			return &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{}}, nil
@@ -214,6 +214,35 @@ func FuzzNaiveHandlers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A client may send null for a field that the user left empty, as the types of the Python SDK do. The answer counts, and
+// the handler sees no nil.
+func TestANullInAFormIsAFieldThatIsAbsent(t *testing.T) {
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	naive(server)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	url := serve(t, server, nil)
+	token := stateIn(postCall(t, url, "form", ""))
+	answer := `,"inputResponses":{"q":{"action":"accept","content":{"value":"x","note":null}}}`
+	if got := postCall(t, url, "form", `,"requestState":"`+token+`"`+answer); !strings.Contains(got, `"read accept"`) {
+		t.Errorf("newer: %s", got)
+	}
+	options := answering()
+	options.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x", "note": nil}}, nil
+	}
+	for _, revision := range []string{revision2026, revision2025} {
+		if _, err := callTool(t, connect(t, server, options, revision), &mcp.CallToolParams{Name: "steps"}); err != nil {
+			t.Errorf("%s: %v", revision, err)
+		}
+	}
+	for _, i := range []int{1, 3} {
+		if got, want := tool.log()[i], `"step=1" q1=accept x`; got != want {
+			t.Errorf("the handler saw %s", got)
+		}
+	}
 }
 
 // If an older client declines or cancels, the handler gets no content, even if the client sent some.

@@ -50,13 +50,13 @@ func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
 		t.Errorf("sealed for whoever opened the connection: %v", result)
 	}
 	back.Close()
-	if len(tool.log()) != 1 || !strings.Contains(b.String(), "set Options.Principal") {
+	if len(tool.log()) != 1 || !strings.Contains(b.String(), "set Options.User") {
 		t.Errorf("%v\n%s", tool.log(), b)
 	}
 }
 
 // The older SSE transport knows only who opened the stream, not who sent a call. So a call
-// with a question fails unless Options.Principal is set.
+// with a question fails unless Options.User is set.
 func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		b := &book{}
@@ -64,7 +64,7 @@ func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 		addSteps(server, "steps", 1)
 		options := &gosdk.Options{Logger: b.logger()}
 		if named {
-			options.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
+			options.User = func(ctx context.Context, _ *mcp.RequestExtra) (string, error) {
 				return gosdk.TokenUser(auth.TokenInfoFromContext(ctx))
 			}
 		}
@@ -78,7 +78,7 @@ func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = callTool(t, session, &mcp.CallToolParams{Name: "steps"})
-		if (err == nil) != named || !named && !strings.Contains(b.String(), "set Options.Principal") {
+		if (err == nil) != named || !named && !strings.Contains(b.String(), "set Options.User") {
 			t.Errorf("with Principal %v: %v\n%s", named, err, b)
 		}
 		session.Close()
@@ -109,7 +109,7 @@ func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 				}
 			})
 			gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
-			if got, err := callTool(t, connect(t, server, raw(), revision), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
+			if got, err := callTool(t, connect(t, server, raw(), revision), &mcp.CallToolParams{Name: "steps"}); wireText(err) != internal {
 				t.Errorf("%s on %s: %v, %v", name, revision, got, err)
 			}
 			if !strings.Contains(b.String(), "unknown type was refused") {
@@ -164,8 +164,8 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 				gosdk.Protect(server, boundary(t, &book{}, c.config), nil)
 				session := connectFor(t, server, c.client, revision2025, time.Hour)
 				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "steps"})
-				if c.want == "" && err != nil || c.want != "" && wire(err) != c.want {
-					t.Errorf("%q, %s", text(result), wire(err))
+				if c.want == "" && err != nil || c.want != "" && wireText(err) != c.want {
+					t.Errorf("%q, %s", text(result), wireText(err))
 				}
 				if n := len(tool.log()); n != c.runs {
 					t.Errorf("the handler ran %d times, want %d", n, c.runs)

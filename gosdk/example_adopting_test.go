@@ -13,20 +13,20 @@ import (
 )
 
 // This service makes a server for each request, but prepares the protection once.
-func ExamplePrepare() {
+func ExampleNewProtector() {
 	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	protection := gosdk.Prepare(boundary, nil) // once
+	protector := gosdk.NewProtector(boundary, nil) // once
 
 	newServer := func(*http.Request) *mcp.Server {
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-		protection.Install(server) // for each server
+		protector.Protect(server) // for each server
 		addTools(server)
 		return server
 	}
-	http.Handle("/mcp", gosdk.Handler(newServer, nil))
+	http.Handle("/mcp", protector.Handler(newServer, nil))
 }
 
 func addTools(*mcp.Server) {}
@@ -44,8 +44,7 @@ var confirmation = mcp.InputRequestMap{"confirm": &mcp.ElicitParams{
 	RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 }}
 
-// deletePlain is the tool "delete" on a server with the middleware that Protect or Install adds.
-// The middleware opens and seals the states.
+// deletePlain is the tool "delete" on a protected server, which opens and seals the states.
 func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if !gosdk.Sealed(ctx, req) {
 		return nil, gosdk.ErrNotProtected // the line with Protect is missing
@@ -56,28 +55,24 @@ func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRe
 	return deleteIf(req.Params.InputResponses["confirm"])
 }
 
-// deleter is the tool "delete" on a server without the middleware. It opens and seals its states
+// deleter is the tool "delete" on a server without Protect. It opens and seals its states
 // itself.
-type deleter struct{ protection *gosdk.Protection }
+type deleter struct{ *gosdk.Protector }
 
 func (d deleter) delete(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	request, err := d.protection.Request(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	round, err := d.protection.Boundary().Open(ctx, request, req.Params.RequestState)
+	round, err := d.Boundary().Open(ctx, d.Request(req), req.Params.RequestState)
 	if err != nil {
 		return nil, gosdk.WireError(err)
 	}
 	if _, asked := round.State(); asked {
-		return deleteIf(d.protection.Answers(ctx, &round, req)["confirm"])
+		return deleteIf(d.Answers(ctx, &round, req)["confirm"])
 	}
-	questions, err := d.protection.Questions(ctx, req, confirmation)
+	questions, err := gosdk.Questions(req, confirmation)
 	if err != nil {
 		return nil, err
 	}
 	state := "asked"
-	token, err := d.protection.Boundary().Seal(ctx, &round, &state, questions...)
+	token, err := d.Boundary().Seal(ctx, &round, &state, questions...)
 	if err != nil {
 		return nil, gosdk.WireError(err)
 	}
@@ -92,22 +87,22 @@ func deleteIf(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 }
 
-// One tool is written in two ways: for a server with the middleware, and as a tool that seals
+// One tool is written in two ways: for a protected server, and as a tool that seals
 // its states itself.
-func ExampleProtection_Request() {
+func ExampleProtector_Request() {
 	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	protection := gosdk.Prepare(boundary, nil)
+	protector := gosdk.NewProtector(boundary, nil)
 	tool := &mcp.Tool{Name: "delete", InputSchema: map[string]any{"type": "object"}}
 
 	behind := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-	protection.Install(behind)
+	protector.Protect(behind)
 	behind.AddTool(tool, deletePlain)
 
 	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-	itself.AddTool(tool, deleter{protection}.delete)
+	itself.AddTool(tool, deleter{protector}.delete)
 
 	// One client connects to each server in turn, and its user says yes.
 	ctx := context.Background()

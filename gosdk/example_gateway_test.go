@@ -20,19 +20,10 @@ import (
 // reach the server.
 const gatewayHeader = "X-Verified-User"
 
-// userOfCall names the user of a call. It reads the headers of this request, not the context:
-// the context may be that of the request which opened the session.
-func userOfCall(_ context.Context, req mcp.Request) (string, error) {
-	extra := req.GetExtra()
-	if extra == nil {
-		return "", errors.New("this server is for HTTP only")
-	}
+// userOf names the user of a request by its headers.
+func userOf(_ context.Context, extra *mcp.RequestExtra) (string, error) {
 	return extra.Header.Get(gatewayHeader), nil // "" is refused
 }
-
-// userOfRequest names the user of an HTTP request, and returns the same name as userOfCall. The
-// sessions of older clients are bound to this name.
-func userOfRequest(r *http.Request) (string, error) { return r.Header.Get(gatewayHeader), nil }
 
 // archive asks the user before it archives a project.
 func archive(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -57,9 +48,9 @@ func ExampleOptions_gateway() {
 		log.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "projects", Version: "1.0.0"}, nil)
-	gosdk.Protect(server, boundary, &gosdk.Options{Principal: userOfCall})
+	protected := gosdk.Protect(server, boundary, &gosdk.Options{User: userOf})
 	server.AddTool(&mcp.Tool{Name: "archive", InputSchema: map[string]any{"type": "object"}}, archive)
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Principal: userOfRequest}))
+	web := httptest.NewServer(protected.Handler(nil))
 	defer web.Close()
 
 	// Bob has got hold of the token of Alice.

@@ -49,17 +49,17 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // This is the usual server: it has one URL for clients of all protocol revisions. The SDK
 // verifies access tokens, and the UserID of a token names the user.
-func ExampleHandler() {
+func ExampleServer_Handler() {
 	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "machines.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "machines", Version: "1.0.0"}, nil)
-	gosdk.Protect(server, boundary, nil)
+	protected := gosdk.Protect(server, boundary, nil)
 	server.AddTool(&mcp.Tool{Name: "restart", InputSchema: map[string]any{"type": "object"}}, restart)
 
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := httptest.NewServer(auth.RequireBearerToken(verifyToken, nil)(handler)) // in a service, use an http.Server with timeouts
+	handler := auth.RequireBearerToken(verifyToken, nil)(protected.Handler(nil))
+	web := httptest.NewServer(handler) // in a service, use an http.Server with timeouts
 	defer web.Close()
 
 	ctx := context.Background()

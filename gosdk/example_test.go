@@ -13,6 +13,7 @@ import (
 	"github.com/tripseal/tripseal/compat"
 	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/keys"
+	"github.com/tripseal/tripseal/wire"
 )
 
 func ExampleProtect() {
@@ -27,9 +28,8 @@ func ExampleProtect() {
 // This server gives each user the same name as a server with the Python SDK does.
 func ExampleOptions_python() {
 	options := &gosdk.Options{
-		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			extra := req.GetExtra() // from this request: the context may belong to the first request of the session
-			if extra == nil || extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
+		User: func(_ context.Context, extra *mcp.RequestExtra) (string, error) {
+			if extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
 				return "", nil // refused, unless AllowAnonymous is set
 			}
 			info := extra.TokenInfo
@@ -41,17 +41,16 @@ func ExampleOptions_python() {
 	_ = options
 }
 
-// A gateway verifies access tokens that are opaque to this server, so BearerUsers names a user by a
-// digest of the access token. But FirstOf asks VerifiedUsers first: if the SDK's bearer middleware
-// has verified the access token of a request, the user gets the default name.
-func ExampleBearerUsers() {
-	key, err := tripseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
+// A gateway verifies access tokens that are opaque to this server, so a digest of the token names the user. But if the
+// SDK's bearer middleware has verified the token of a request, the user gets the default name.
+func ExampleHeaderUsers() {
+	key, err := tripseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas; it does not rotate
 	if err != nil {
 		log.Fatal(err)
 	}
-	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
+	opaque := gosdk.HeaderUsers(wire.SecretUsers(key, "bearer", wire.BearerToken))
 
-	source, err := keys.OpenFile("/etc/release/keys", nil) // these keys rotate, the key above does not
+	source, err := keys.OpenFile("/etc/release/keys", nil) // these keys rotate
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +59,6 @@ func ExampleBearerUsers() {
 		log.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
-	gosdk.Protect(server, boundary, &gosdk.Options{Principal: users.Principal})
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})
-	_ = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	protected := gosdk.Protect(server, boundary, &gosdk.Options{User: gosdk.FirstOf(gosdk.TokenUsers, opaque)})
+	_ = &http.Server{Handler: protected.Handler(nil), ReadHeaderTimeout: 10 * time.Second}
 }

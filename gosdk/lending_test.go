@@ -12,7 +12,6 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
 )
 
 // lendingServer returns a replica with everything that hands out tokens or cursors: paged tools,
@@ -22,7 +21,7 @@ func lendingServer(t *testing.T, b *book, ring *tripseal.Ring, audience, user st
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
 	protected := gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Audience = ring, audience }), &gosdk.Options{
-		Logger: b.logger(), Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
+		Logger: b.logger(), User: func(context.Context, *mcp.RequestExtra) (string, error) { return user, nil },
 	})
 	endless := func(_ context.Context, _ *mcp.CallToolRequest, in listArgs, after *key) ([]row, *key, error) {
 		if after == nil {
@@ -34,13 +33,6 @@ func lendingServer(t *testing.T, b *book, ring *tripseal.Ring, audience, user st
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "paged2"}, endless, nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "paged3"}, endless, &gosdk.PageOptions{Cursor: "requestState"})
 	addSteps(server, "asks", 2)
-	elicit.AddTool(protected, &mcp.Tool{Name: "elicits"}, func(_ context.Context, ask *elicit.Asker, in listArgs) (row, error) {
-		type sure struct {
-			OK bool `json:"ok"`
-		}
-		_, err := elicit.Form[sure](ask, "q1", "Sure "+in.Prefix+"?").Value()
-		return row{Name: in.Prefix}, err
-	})
 	for i := range 4 {
 		server.AddPrompt(&mcp.Prompt{Name: fmt.Sprint(i)}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
 		read := func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil }
@@ -93,8 +85,6 @@ var places = map[string]place{
 	"paged3 x":          pagedPlace("paged3", "requestState", "x"),
 	"asks x":            statePlace("asks", "x"),
 	"asks y":            statePlace("asks", "y"),
-	"elicits x":         statePlace("elicits", "x"),
-	"elicits y":         statePlace("elicits", "y"),
 	"paged1 by a state": statePlace("paged1", "x"),
 	"tools": func(ctx context.Context, s *mcp.ClientSession, text string) (string, error) {
 		result, err := s.ListTools(ctx, &mcp.ListToolsParams{Cursor: text})
@@ -176,7 +166,7 @@ func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 						if answers[name] == nil {
 							answers[name] = map[string]bool{}
 						}
-						answers[name][wire(err)] = true
+						answers[name][wireText(err)] = true
 						mu.Unlock()
 					}
 				}

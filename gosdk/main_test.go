@@ -181,3 +181,14 @@ func asks(message, state string) *mcp.CallToolResult {
 func says(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
+
+// panicOf returns what a function panics with, as text, or "" if it does not panic.
+func panicOf(f func()) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprint(v)
+		}
+	}()
+	f()
+	return ""
+}

@@ -1,11 +1,10 @@
 package gosdk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,11 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
-// isOlder reports whether the client's protocol revision has no multi round-trip
-// requests. It decides as the SDK does.
+const (
+	firstStateless = "2026-07-28" // the first revision of the protocol that has no sessions
+	lastStateful   = "2025-11-25"
+)
+
+// isOlder reports whether the client's revision has no multi round-trip requests. It decides as the SDK does.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil {
@@ -27,227 +30,130 @@ func isOlder(req mcp.Request) bool {
 	return params != nil && params.ProtocolVersion < firstStateless
 }
 
-// lastStateful is the last revision of the protocol that has sessions.
-const lastStateful = "2025-11-25"
-
-// withSessions lowers the revision in an initialize request to the last revision that has sessions.
-// Without this, the SDK would agree on a revision with sessions, but would serve the client by the
-// rules of the revision that the client asked for.
-func withSessions(req mcp.Request) mcp.Request {
-	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
-	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
-		return req
+// serveOther serves the methods for which nothing is sealed.
+func (p *Protector) serveOther(
+	ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request,
+) (mcp.Result, error) {
+	switch r := req.(type) {
+	case *mcp.ServerRequest[*mcp.InitializeParams]:
+		// A revision that has no sessions has no initialize either. The SDK would agree on an older revision, but serve
+		// the client by the rules of the revision that it asked for.
+		if r.Params != nil && r.Params.ProtocolVersion >= firstStateless {
+			params := *r.Params
+			params.ProtocolVersion = lastStateful
+			req = &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
+		}
+	default:
+		// No older revision has this method, and some releases of the SDK never end a session on which it was sent.
+		if method == "subscriptions/listen" && isOlder(req) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
+		}
 	}
-	params := *r.Params
-	params.ProtocolVersion = lastStateful
-	return &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
+	return next(ctx, method, req)
 }
 
-// olderCall is a call of an older client while it runs. Between two rounds the state
-// stays in the process, but every round is sealed and opened as if the state had left
-// the process, so that the boundary's bindings and limits hold.
+// olderCall is a call of an older client while it runs. Its state stays in the process.
 type olderCall struct {
-	passingCall
-	p   *Protection
-	req mcp.Request
-	c   call
+	through.Call
+	protector *Protector
 
-	mu    sync.Mutex // a handler may ask questions from several goroutines, even after it has returned
+	mu    sync.Mutex // the SDK asks the questions of a round from several goroutines
 	round tripseal.Round
-	sdk   *sdkRound // the SDK's round in this run of the handler; nil before the first question of the run
-	asked bool      // true if the client was asked something, or the call came with a token
-	over  bool      // true after the call has ended
+	began time.Time // when the first question was asked
+	asks  bool      // true if this run of the SDK has asked something
+	ended bool
 }
 
-// olderOf returns the call that a question to an older client belongs to, or nil if
-// there is none. The call must be on the same session as the question: a handler may use
-// the context of its call to connect to another server, and that server's questions do not
-// belong to the call.
-func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
-	passing := passage.From(ctx)
-	if passing == nil || passing.Session != mcp.Session(session) {
-		return nil
-	}
-	o, _ := passing.Older.(*olderCall)
-	return o
-}
-
-// bridge serves a client that does not know multi round-trip requests. For such a
-// client, the SDK itself (in the function next) asks the questions of one round, and
-// then runs the handler again. If the handler has more questions, bridge asks them, for
-// as many rounds as needed.
-func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
-	if !p.paired.Load() {
-		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both middlewares that Middleware returned, on one server")
-	}
-	c.promptArgs = maps.Clone(c.promptArgs)
+// serveOlder serves a client that does not know multi round-trip requests. In the function next, the SDK itself asks
+// the questions of one round, and then runs the handler again. If the handler has more questions, serveOlder asks them,
+// for as many rounds as the boundary allows. What the client itself sends as a state is opened before.
+func (p *Protector) serveOlder(
+	ctx context.Context, next mcp.MethodHandler, req mcp.Request, c *call,
+) (mcp.Result, error) {
 	session := req.GetSession().(*mcp.ServerSession)
-	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
-	p.begin(&o.passingCall, ctx, req)
+	o := &olderCall{Call: through.Call{Context: ctx, Session: session, Extra: req.GetExtra()}, protector: p}
 	o.Older = o
-	p.warnHalfNamed(ctx, &o.caller)
-	var err error
-	if o.round, err = p.open(&o.passingCall, c, c.token); err != nil {
+	defer o.end()
+	if err := p.open(o, &o.round, c, c.token); err != nil {
 		return nil, err
 	}
-	defer o.markEnded()
 	state, answers := p.input(ctx, &o.round, c)
 	for {
-		round := o.enter()
-		// Each run gets a copy of the params: a handler may change them, and the next
-		// round needs them as they arrived.
-		result, a, err := p.run(&o.passingCall, round, next, o.handOver(round, o.pristineRequest(), state, answers), c)
-		if err != nil {
+		result, err := next(o, c.method, withInput(req, state, answers))
+		if o.answered(); err != nil {
 			return nil, o.withoutAnswer(err)
 		}
-		if a.questions == nil {
-			if o.hasAsked() {
-				result = withoutCaching(result)
+		a, ok := readResult(result)
+		switch {
+		case !ok:
+			return nil, p.refuse(ctx, c.method, "a result that is nil or of an unknown type was refused")
+		case a.questions == nil:
+			if !o.began.IsZero() {
+				result = uncached(result)
 			}
-			return result, nil
+			return p.complete(ctx, c, result, &a), nil
+		case len(a.questions) == 0:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server is busy, retry later"}
 		}
-		if state, answers, err = o.ask(session, a); err != nil {
+		if answers, err = o.askAll(session, a); err != nil {
 			return nil, o.withoutAnswer(err)
 		}
+		state = a.state
 	}
 }
 
-// enter begins a run of the handler, and returns its round.
-func (o *olderCall) enter() *tripseal.Round {
+func (o *olderCall) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	entered := o.round // a copy, because an earlier run that was abandoned may still read its own round
-	o.sdk = nil
-	return &entered
+	o.ended = true
 }
 
-// markEnded marks the call as ended. A handler may still run after that. Its questions are then
-// part of no round: a round is bound to the arguments of the call, and the memory of the arguments
-// is reused after the call.
-func (o *olderCall) markEnded() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.over = true
-}
-
-func (o *olderCall) hasAsked() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.asked
-}
-
-// pristineRequest returns the request with a fresh copy of its arguments as they
-// arrived.
-func (o *olderCall) pristineRequest() mcp.Request {
-	switch r := o.req.(type) {
-	case *mcp.CallToolRequest:
-		copied := copyRequest(r)
-		copied.Params.Arguments = bytes.Clone(o.c.arguments)
-		return copied
-	case *mcp.GetPromptRequest:
-		copied := copyRequest(r)
-		copied.Params.Arguments = maps.Clone(o.c.promptArgs)
-		return copied
+// begin begins a round with these questions.
+func (o *olderCall) begin(state string, questions ...tripseal.Question) error {
+	if err := o.protector.boundary.AskNow(o, &o.round, state, questions...); err != nil {
+		return clientError(err)
 	}
-	return o.req
-}
-
-// withoutAnswer returns the error to send for a call that failed. It replaces the SDK's
-// error about an answer that does not fit, because that error repeats the answer. The
-// SDK's error stays if the questions are not from a handler of package elicit.
-func (o *olderCall) withoutAnswer(err error) error {
-	var own *ownError
-	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
-		return err
+	if o.asks = true; o.began.IsZero() {
+		o.began = time.Now()
 	}
-	o.p.logger().WarnContext(o, "gosdk: a client's answer was not accepted: it does not fit what was asked, or the client failed")
-	return errMisfit()
+	return nil
 }
 
-func errMisfit() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an answer does not fit what was asked"}
+// answered ends the round that the SDK or this package has asked, if there is one.
+func (o *olderCall) answered() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.asks {
+		o.asks = false
+		o.round.Answered(o)
+	}
 }
 
-// ask sends the questions of a result to the client, and returns the state and the
-// answers for the next round. It waits for the answers until the round's token expires.
-func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
-	questions, err := o.p.pinQuestions(&o.Call, o.c, a, nil)
+// askAll asks all questions of a round at once. If one fails, it stops waiting for the others.
+func (o *olderCall) askAll(session *mcp.ServerSession, a asking) (mcp.InputResponseMap, error) {
+	questions, err := pin(a.questions, nil)
 	if err != nil {
-		return "", nil, &ownError{err}
+		return nil, o.protector.refuse(o, "", err.Error())
 	}
-	if err := checkDeclared(declaredBy(session), a.questions); err != nil {
-		return "", nil, &ownError{err}
-	}
-	token, expires, err := o.sealRound(a.state, questions)
-	if err != nil {
-		return "", nil, &ownError{err}
-	}
-	// The sending middleware finds no call in o.Context, so it does not begin a second
-	// round for these questions.
-	ctx, cancel := context.WithDeadline(o.Context, expires)
-	defer cancel()
-	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
-		return "", nil, err
+	if err := checkDeclared(session, nil, a.questions); err != nil {
+		return nil, &ownError{seen: err}
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if expired := o.reopen(token); expired != nil {
-		return "", nil, &ownError{expired}
-	}
+	err = o.begin(a.state, questions...)
+	o.mu.Unlock()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	state, _ = o.round.State()
-	return state, keep(answers, o.round.Accepts), nil
-}
-
-// sealRound begins a round whose questions this package asks, not the SDK. It returns
-// the round's token and the expiry time of the token. It also ends the SDK's round: if a
-// question of that round has no answer yet, the question belongs to no round from then
-// on.
-func (o *olderCall) sealRound(state string, questions []tripseal.Question) (token string, expires time.Time, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.asked = true
-	if o.sdk != nil {
-		o.sdk.ended = true
-	}
-	token, err = o.p.seal(&o.passingCall, &o.round, state, questions)
-	return token, o.round.Expires(), err
-}
-
-// reopen opens a token that this call sealed. A rejected token is an error even if
-// tripseal.Config.AskAgain is set, because the client has answered already. If the call
-// was cancelled, reopen does not open the token, so that no rejection is reported.
-func (o *olderCall) reopen(token string) error {
-	if err := o.Context.Err(); err != nil {
-		return err
-	}
-	round, err := o.p.open(&o.passingCall, o.c, token)
-	if err == nil && round.First() {
-		err = wireError(tripseal.ErrRejected)
-	}
-	if err == nil {
-		o.round = round
-	}
-	return err
-}
-
-// askAll sends all questions to the client at once, and returns the answers. If one
-// question fails, it stops waiting for the others.
-func askAll(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(o)
 	defer cancel(nil)
-	var (
-		group   sync.WaitGroup
-		mu      sync.Mutex
-		answers = make(mcp.InputResponseMap, len(questions))
-	)
-	for key, question := range questions {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	answers := make(mcp.InputResponseMap, len(questions))
+	for key, question := range a.questions {
 		group.Go(func() {
 			answer, err := askOne(ctx, session, question)
 			if err != nil {
-				cancel(fmt.Errorf("asking %q: %w", key, err))
+				cancel(fmt.Errorf("%s %q: %w", misfit, key, err))
 				return
 			}
 			mu.Lock()
@@ -259,30 +165,34 @@ func askAll(ctx context.Context, session *mcp.ServerSession, questions mcp.Input
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	o.answered()
 	return answers, nil
 }
 
-func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputRequest) (answer mcp.InputResponse, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the question of type %T is malformed", question)
+func askOne(
+	ctx context.Context, session *mcp.ServerSession, question mcp.InputRequest,
+) (answer mcp.InputResponse, err error) {
+	panicked := tripseal.Guard(func() error { // the SDK may dereference a nil in the question
+		switch q := question.(type) {
+		case *mcp.ElicitParams:
+			answer, err = session.Elicit(ctx, q)
+		case *mcp.CreateMessageParams:
+			answer, err = session.CreateMessageWithTools(ctx, withTools(q))
+		case *mcp.CreateMessageWithToolsParams:
+			answer, err = session.CreateMessageWithTools(ctx, q)
+		case *mcp.ListRootsParams:
+			answer, err = session.ListRoots(ctx, q)
 		}
-	}()
-	switch q := question.(type) {
-	case *mcp.ElicitParams:
-		return session.Elicit(ctx, q)
-	case *mcp.CreateMessageParams:
-		return session.CreateMessageWithTools(ctx, withTools(q))
-	case *mcp.CreateMessageWithToolsParams:
-		return session.CreateMessageWithTools(ctx, q)
-	case *mcp.ListRootsParams:
-		return session.ListRoots(ctx, q)
+		return nil
+	})
+	if panicked != nil {
+		return nil, panicked
 	}
-	return nil, fmt.Errorf("a question of type %T cannot be asked", question)
+	return answer, err
 }
 
-// withTools converts a sampling question to the type for questions with tools, but adds no tools.
-// The answer may then have several contents.
+// withTools converts a sampling question to the type for questions with tools, but adds no tools. The answer may then
+// have several contents.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))
 	for i, m := range q.Messages {
@@ -290,6 +200,98 @@ func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	}
 	return &mcp.CreateMessageWithToolsParams{
 		Meta: q.Meta, Messages: messages, MaxTokens: q.MaxTokens, Metadata: q.Metadata, IncludeContext: q.IncludeContext,
-		ModelPreferences: q.ModelPreferences, StopSequences: q.StopSequences, SystemPrompt: q.SystemPrompt, Temperature: q.Temperature,
+		ModelPreferences: q.ModelPreferences, StopSequences: q.StopSequences, SystemPrompt: q.SystemPrompt,
+		Temperature: q.Temperature,
+	}
+}
+
+// misfit begins the errors of questions that were not answered, as those of the SDK do.
+const misfit = "multi-round-trip: fulfilling input request"
+
+// withoutAnswer returns the error to send for a call that failed. The SDK's error about an answer that does not fit
+// repeats the answer, which the model might read.
+func (o *olderCall) withoutAnswer(err error) error {
+	var own *ownError
+	if errors.As(err, &own) || !strings.HasPrefix(err.Error(), misfit) || o.Context.Err() != nil {
+		return err
+	}
+	return o.protector.misfit(o)
+}
+
+func (p *Protector) misfit(ctx context.Context) error {
+	p.logger().WarnContext(ctx, "gosdk: an answer was not accepted: it does not fit what was asked, or the client failed")
+	return &ownError{seen: &jsonrpc.Error{
+		Code: jsonrpc.CodeInvalidParams, Message: "an answer does not fit what was asked",
+	}}
+}
+
+// sends is called for each question of the call that is sent, by this package, by the SDK or by the handler itself. The
+// first one that the SDK sends in a run of the handler begins a round. It returns until when to wait for the answer.
+func (o *olderCall) sends(kind tripseal.Kind) (until time.Time, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.asks && !o.ended {
+		if err := o.begin("", tripseal.Question{Kind: kind}); err != nil {
+			return until, err
+		}
+	}
+	until = time.Now().Add(o.protector.patience(kind))
+	limit := o.protector.policy.MaxFlow
+	if flowEnds := o.began.Add(limit); limit != tripseal.NoLimit && flowEnds.Before(until) {
+		until = flowEnds
+	}
+	return until, nil
+}
+
+// patience returns how long a question of this kind waits for its answer.
+func (p *Protector) patience(kind tripseal.Kind) time.Duration {
+	if kind == tripseal.KindURL && p.policy.URLTTL != 0 {
+		return p.policy.URLTTL
+	}
+	return p.policy.TTL
+}
+
+// send is the sending middleware. It refuses a question if the client has not declared that it can answer it, screens
+// the answer, and limits how long to wait for it: outside a call of an older client, if the context has no deadline.
+func (p *Protector) send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		question, ok := req.GetParams().(mcp.InputRequest)
+		if method == "roots/list" {
+			question, ok = &mcp.ListRootsParams{}, true // roots/list may have no params
+		}
+		session, serving := req.GetSession().(*mcp.ServerSession)
+		if !ok || !serving {
+			return next(ctx, method, req)
+		}
+		if err := checkDeclared(session, nil, mcp.InputRequestMap{"": question}); err != nil {
+			return nil, &ownError{seen: err}
+		}
+		until, limited := ctx.Deadline()
+		if !limited {
+			until = time.Now().Add(p.patience(kindOf(question)))
+		}
+		if call := through.From(ctx, session); call != nil && call.Older != nil {
+			var err error
+			if until, err = call.Older.(*olderCall).sends(kindOf(question)); err != nil {
+				return nil, err
+			}
+		}
+		waiting, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		result, err := next(waiting, method, req)
+		answer, ok := result.(mcp.InputResponse)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err() // the call was cancelled, so nobody waits for what the handler would do
+		case err != nil && waiting.Err() != nil:
+			p.logger().WarnContext(ctx, "gosdk: a question was not answered in time", "method", method)
+			return nil, clientError(tripseal.ErrRejected)
+		case err != nil || !ok:
+			return result, err
+		}
+		if answer = screened(answer); answer == nil {
+			return nil, p.misfit(ctx)
+		}
+		return answer.(mcp.Result), nil
 	}
 }

@@ -16,63 +16,49 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 )
 
-// PageHandler returns the items of one page, and the position where this page ends, or
-// nil if it is the last page. To get the next page, the handler is called with that
-// position. For the first page, it is called with nil in place of a position. Pass a
-// PageHandler to [AddPagedTool].
+// PageHandler returns the items of one page, and the position where this page ends, or nil if it is the last page. For
+// the first page, it is called with nil in place of a position.
 type PageHandler[In, At, Item any] func(
 	ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
-// limits the arguments. Pass it to AddPagedTool; nil means the defaults.
+// PageOptions sets the names of what [AddPagedTool] adds to arguments and results. Nil means the defaults.
 type PageOptions = cursor.PageOptions
 
-// AddPagedTool registers a tool that returns its items page by page. It is a typed tool of the SDK,
-// as mcp.AddTool registers it, with one more argument: the cursor. The tool's result has the items
-// and, unless the page is the last, the cursor of the next page. Use AddPagedTool if a tool can
-// have more items than fit into one result.
+// AddPagedTool registers a tool that returns its items page by page. It is a typed tool of the SDK with one more
+// argument, the cursor. Its result has the items and, unless the page is the last, the cursor of the next page.
 //
-// A cursor works only for the user and the arguments of the page that it came with (except the
-// arguments in PageOptions.Unbound), only for this tool of this service, and only for an hour. With
-// any other cursor, a call fails with the error -32602 before the handler runs. Arguments are the
-// same if they have the same value: their order and their spelling may differ, but a default that
-// is written out is another argument than one that is left out. A cursor that is missing, null or
-// empty means the first page. A position is written as JSON, in at most 256 bytes: put a key into
-// it, not a row. An issuer in Options.Cursors may have another lifetime and another limit.
+// A cursor works only for the user and the arguments of the page that it came with (except those in
+// PageOptions.Unbound), only for this tool of this service, and only for an hour. With any other cursor, a call fails
+// with the error -32602. Arguments are the same if they have the same value; a default that is written out is another
+// argument than one that is left out. A cursor that is missing, null or empty means the first page. A position is
+// written as JSON, in at most 256 bytes: put a key into it, not a row.
 //
-// The cursor is taken out of the arguments when the call has passed the middleware of [Protect]. So
-// the schema, the handler and inner middleware never see it, and the cursor is bound to what inner
-// middleware makes of the other arguments. A call is refused with the error -32602 if its arguments
-// are longer than PageOptions.MaxArguments or are not one JSON object, or if the cursor is there
-// twice or is not a string. If the other arguments are wrong, or if the handler returns an error,
-// the SDK answers as for any typed tool.
-//
-// AddPagedTool panics where mcp.AddTool does, if an argument has the cursor's name in any case, and
-// if PageOptions.Unbound has a name that is no argument. Without an OutputSchema it describes the
-// items as [jsonschema.For] does: set one if a type in Item writes JSON of its own. Do not register
-// another tool under the name later: its argument with the cursor's name would be taken out too.
+// The cursor is taken out of the arguments before inner middleware, the schema and the handler see them. AddPagedTool
+// panics where mcp.AddTool does, if an argument has the cursor's name in any case, and if PageOptions.Unbound has a name
+// that is no argument. Without an OutputSchema it describes the items as [jsonschema.For] does. Do not register another
+// tool under the name later.
 func AddPagedTool[In, At, Item any](
-	p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
+	s *Server, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
 ) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")
 	}
-	if err := addPagedTool(p, tool, handler, options); err != nil {
+	if err := addPagedTool(s, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("gosdk: the paged tool %q: %v", tool.Name, err))
 	}
 }
 
 func addPagedTool[In, At, Item any](
-	p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
+	s *Server, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
 ) error {
-	if p == nil || p.server == nil {
+	if s == nil || s.server == nil {
 		return errors.New("it needs the value that Protect returned")
 	}
-	if p.protection.options.Cursors == nil {
+	if s.protector.options.Cursors == nil {
 		return errors.New("the boundary has no keys of its own; " +
 			"set Options.Cursors, or add tripseal.NativeFormat to Config.AlsoOpen")
 	}
-	paged, err := options.WithDefaults(p.protection.policy.MaxArguments)
+	paged, err := options.WithDefaults(s.protector.policy.MaxArguments)
 	if err != nil {
 		return err
 	}
@@ -93,7 +79,7 @@ func addPagedTool[In, At, Item any](
 		t.OutputSchema = json.RawMessage(output)
 	}
 	serve := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		text, err := servePage(ctx, p, t.Name, &paged, req, func(after *At) ([]Item, *At, error) {
+		text, err := servePage(ctx, s, t.Name, &paged, req, func(after *At) ([]Item, *At, error) {
 			return handler(ctx, req, in, after)
 		})
 		if err != nil {
@@ -103,27 +89,27 @@ func addPagedTool[In, At, Item any](
 		content := []mcp.Content{&mcp.TextContent{Text: string(text)}}
 		return &mcp.CallToolResult{StructuredContent: text, Content: content}, nil, nil
 	}
-	p.paged.add(t.Name, &paged) // first, so that no call arrives without its cursor taken out
-	mcp.AddTool(p.server, &t, serve)
+	s.paged.add(t.Name, &paged) // first, so that no call arrives without its cursor taken out
+	mcp.AddTool(s.server, &t, serve)
 	return nil
 }
 
 // servePage returns the result of one page. Its error is one that the SDK's typed tools send as it
 // should be sent.
 func servePage[At, Item any](
-	ctx context.Context, p *Protected, name string, options *PageOptions, req *mcp.CallToolRequest,
+	ctx context.Context, s *Server, name string, options *PageOptions, req *mcp.CallToolRequest,
 	handler func(after *At) ([]Item, *At, error),
 ) (json.RawMessage, error) {
 	arrived, ok := ctx.Value(pageKey{}).(*arrivedPage)
-	if !ok || arrived.at != p {
-		return nil, p.protection.refuse(ctx, methodTool, "a paged tool got a call that has not come through "+
+	if !ok || arrived.at != s {
+		return nil, s.protector.refuse(ctx, methodTool, "a paged tool got a call that has not come through "+
 			"its server's own middleware, or inner middleware replaced its context")
 	}
-	text, err := cursor.ServePage(ctx, p.protection.options.Cursors, tripseal.Request{
-		Method: methodTool, Target: name, Arguments: req.Params.Arguments, Principal: p.protection.callerIn(ctx, req),
+	text, err := cursor.ServePage(ctx, s.protector.options.Cursors, tripseal.Request{
+		Method: methodTool, Target: name, Arguments: req.Params.Arguments, Principal: s.protector.userOf(req),
 	}, arrived.cursor, options, handler)
 	if wire, refused := err.(tripseal.WireError); refused {
-		return nil, &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+		return nil, sdkError(wire)
 	}
 	return text, err
 }
@@ -184,30 +170,30 @@ func (t *pagedTools) of(name string) *PageOptions {
 type pageKey struct{}
 
 type arrivedPage struct {
-	at     *Protected
+	at     *Server
 	cursor string
 }
 
 // cutCursors is a receiving middleware that runs right after the one of the Protection. It takes the
 // cursors out of the arguments of paged tools, and puts them into the context.
-func (p *Protected) cutCursors(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) cutCursors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
 		if !ok || method != methodTool {
 			return next(ctx, method, req)
 		}
-		options := p.paged.of(call.Params.Name)
+		options := s.paged.of(call.Params.Name)
 		if options == nil {
 			return next(ctx, method, req)
 		}
 		rest, cursor, err := options.Cut(call.Params.Arguments)
 		if err != nil {
-			p.protection.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused",
+			s.protector.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused",
 				"tool", call.Params.Name, "cause", err.Error())
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
 		}
 		inner := copyRequest(call)
 		inner.Params.Arguments = rest
-		return next(context.WithValue(ctx, pageKey{}, &arrivedPage{p, cursor}), method, inner)
+		return next(context.WithValue(ctx, pageKey{}, &arrivedPage{s, cursor}), method, inner)
 	}
 }

@@ -23,7 +23,7 @@ func TestACursorThatIsTwiceOrNoTextIsInvalidParams(t *testing.T) {
 		`{"a":1,"cursor":"","cursor":""}`, `{"cursor":null,"a":1,"\u0063ursor":null}`,
 		`{"cursor":7,"cursor":"` + next + `","a":1}`, `{"cursor":"` + next + `","a":1,"curs\u006fr":"` + next + `"}`,
 	} {
-		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+		if _, err := taken.call(t, arguments); wireText(err) != invalidParams {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
@@ -69,14 +69,14 @@ func TestADecoyOfTheCursorIsDataAndIsBound(t *testing.T) {
 		taken.mustCall(t, `{`+name+`:"`+next+`"}`) // a first page
 		for _, other := range []string{`{`, `{` + name + `:"y",`, `{` + name + `:"` + next + `",`, `{` + name + `:null,`} {
 			other += `"cursor":"` + next + `"}`
-			if _, err := taken.call(t, other); wire(err) != invalidCursor {
+			if _, err := taken.call(t, other); wireText(err) != invalidCursor {
 				t.Errorf("%s: %v", other, err)
 			}
 		}
 	}
 	closed := newTaker[listArgs](t, nil, nil)
 	_, err := closed.call(t, `{"prefix":"r","Cursor":"x"}`)
-	if err == nil || wire(err) == invalidParams || !strings.Contains(err.Error(), "Cursor") {
+	if err == nil || wireText(err) == invalidParams || !strings.Contains(err.Error(), "Cursor") {
 		t.Errorf("the SDK's own error: %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestACursorIsBoundToTheValueNotToItsSpelling(t *testing.T) {
 		`"id":{"A":9007199254740993,"b":[1.5]}`, `"id":null`, `"limit":10`, `"ID":{"a":9007199254740993,"b":[1.5]}`,
 		`"id":{"a":9007199254740993,"b":[1.5]},"id":{"a":9007199254740993,"b":[1.5]}`,
 	} {
-		if _, err := taken.call(t, with(other)); wire(err) != invalidCursor {
+		if _, err := taken.call(t, with(other)); wireText(err) != invalidCursor {
 			t.Errorf("%s: %v", other, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestArgumentsThatAreNoObjectAreInvalidParams(t *testing.T) {
 		`[]`, `"x"`, `1`, `true`, `[{"a":"x"}]`,
 		`{"a":` + strings.Repeat("[", 128) + strings.Repeat("]", 128) + `}`,
 	} {
-		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+		if _, err := taken.call(t, arguments); wireText(err) != invalidParams {
 			t.Errorf("%.60s: %v", arguments, err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestArgumentsWithANameTwiceGetNoCursor(t *testing.T) {
 	taken := newTaker[map[string]any](t, object, nil)
 	for _, arguments := range []string{`{"a":1,"a":2}`, `{"a":[{"b":1,"\u0062":2}]}`, `{"a\ud800":1,"a\udc00":2}`} {
 		_, err := callTool(t, taken.session, &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(arguments)})
-		if wire(err) != invalidParams {
+		if wireText(err) != invalidParams {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 		_, err := callTool(t, connect(t, server, nil, revision2026), call)
 		log := strings.TrimPrefix(b.String(), before)
 		said := strings.Count(log, "level=WARN") == 1 && strings.Contains(log, "tool=list_rows") && strings.Contains(log, cause)
-		if wire(err) != invalidParams || !said || strings.Contains(log, "hush") {
+		if wireText(err) != invalidParams || !said || strings.Contains(log, "hush") {
 			t.Errorf("%.40s: %v; the log: %s", arguments, err, log)
 		}
 	}
@@ -268,7 +268,7 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 		`{` + deep + `}`, `{` + deep + `,"cursor":"` + next + `"}`, `{"cursor":"` + next + `",` + deep + `}`,
 		`{"cursor":"x",` + deep + `}`, `{"cursor":7,` + deep + `}`, `{` + deep + `,"` + strings.Repeat("x", 200<<10) + `":1}`,
 	} {
-		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+		if _, err := taken.call(t, arguments); wireText(err) != invalidParams {
 			t.Errorf("%.40s: %v", arguments, err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestTheLimitIsOfTheArgumentsWithoutTheCursorWhereverItIs(t *testing.T) {
 	for length, refused := range map[int]bool{most: false, most + 1: true} {
 		a := `"a":"` + strings.Repeat("x", length-len(`{"a":"","b":1}`)) + `"`
 		next, err := taken.call(t, `{`+a+`,"b":1}`)
-		if (wire(err) == invalidParams) != refused {
+		if (wireText(err) == invalidParams) != refused {
 			t.Errorf("%d bytes: %v", length, err)
 		}
 		for _, arguments := range []string{
@@ -288,7 +288,7 @@ func TestTheLimitIsOfTheArgumentsWithoutTheCursorWhereverItIs(t *testing.T) {
 			`{` + a + `,"b":1,"cursor":"` + next + `"}`, `{` + a + `,"b":1,"\u0063ursor":"` + next + `"}`,
 			`{"cursor":null,` + a + `,"b":1}`,
 		} {
-			if _, err := taken.call(t, arguments); (wire(err) == invalidParams) != refused || (err != nil) != refused {
+			if _, err := taken.call(t, arguments); (wireText(err) == invalidParams) != refused || (err != nil) != refused {
 				t.Errorf("%s: %v", arguments, err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestAnUnboundArgumentCountsOnEveryPage(t *testing.T) {
 	taken := newTaker[map[string]any](t, properties(`"note":{"type":"string"}`), options)
 	next := taken.mustCall(t, `{}`)
 	note := func(length int) string { return withCursor(next, `{"note":"`+strings.Repeat("x", length)+`"}`) }
-	if _, err := taken.call(t, note(100)); wire(err) != invalidParams {
+	if _, err := taken.call(t, note(100)); wireText(err) != invalidParams {
 		t.Errorf("the handler got %v; %v", taken.got, err)
 	}
 	taken.mustCall(t, note(64-len(`{"note":""}`)))
@@ -322,7 +322,7 @@ func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
 		{0, 1 << 20, 1 << 20, false}, {0, 1 << 20, 1<<20 + 1, true}, {1000, 0, 1000, false}, {1000, 0, 1001, true},
 	} {
 		err := limit(c.policy, &gosdk.PageOptions{MaxArguments: c.option}, c.length)
-		if (wire(err) == invalidParams) != c.refused || (err == nil) == c.refused {
+		if (wireText(err) == invalidParams) != c.refused || (err == nil) == c.refused {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -382,7 +382,7 @@ func TestACursorIsBoundToWhatInnerMiddlewareMadeOfTheArguments(t *testing.T) {
 	taken := takerOf[map[string]any](t, gosdk.Protect(server, boundary(t, &book{}, nil), nil), object, nil)
 	next := taken.mustCall(t, `{}`)
 	tenant = "blue"
-	if _, err := taken.call(t, `{"cursor":"`+next+`"}`); wire(err) != invalidCursor {
+	if _, err := taken.call(t, `{"cursor":"`+next+`"}`); wireText(err) != invalidCursor {
 		t.Errorf("another tenant: %v", err)
 	}
 	taken.mustCall(t, `{"cursor":"`+next+`","tenant":"red"}`)
@@ -402,15 +402,15 @@ func TestAPagedToolFailsLoudlyIfInnerMiddlewareReplacesTheContext(t *testing.T) 
 	})
 	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
 	_, err := takerOf[map[string]any](t, protected, object, nil).call(t, `{}`)
-	if wire(err) != internal || !strings.Contains(b.String(), "inner middleware replaced its context") {
+	if wireText(err) != internal || !strings.Contains(b.String(), "inner middleware replaced its context") {
 		t.Errorf("%v; the log: %s", err, b)
 	}
 }
 
 // Servers that share a Protection do not share their paged tools.
 func TestAToolOfAnotherServerKeepsItsOwnCursor(t *testing.T) {
-	protection := gosdk.Prepare(boundary(t, &book{}, nil), nil)
-	paged, plain := protection.Install(newServer()), protection.Install(newServer())
+	protection := gosdk.NewProtector(boundary(t, &book{}, nil), nil)
+	paged, plain := protection.Protect(newServer()), protection.Protect(newServer())
 	gosdk.AddPagedTool(paged, &mcp.Tool{Name: "t"}, listRows, nil)
 	got := ""
 	handler := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

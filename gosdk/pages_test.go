@@ -77,7 +77,7 @@ func newTaker[In any](t *testing.T, schema any, pages *gosdk.PageOptions) *taker
 	return takerOf[In](t, gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil), schema, pages)
 }
 
-func takerOf[In any](t *testing.T, p *gosdk.Protected, schema any, pages *gosdk.PageOptions) *taker[In] {
+func takerOf[In any](t *testing.T, p *gosdk.Server, schema any, pages *gosdk.PageOptions) *taker[In] {
 	t.Helper()
 	taken := new(taker[In])
 	handler := func(_ context.Context, _ *mcp.CallToolRequest, in In, _ *key) ([]row, *key, error) {
@@ -197,13 +197,13 @@ func TestACursorOfAPagedToolIsHeldToItsArgumentsAndUser(t *testing.T) {
 		"changed":         {"prefix": "r", "limit": 5, "cursor": first.Next + "A"},
 		"made up":         {"prefix": "r", "limit": 5, "cursor": "eyJpZCI6MTB9"},
 	} {
-		if _, err := listPage(t, as("alice"), arguments); wire(err) != invalidCursor {
-			t.Errorf("%s: %s", name, wire(err))
+		if _, err := listPage(t, as("alice"), arguments); wireText(err) != invalidCursor {
+			t.Errorf("%s: %s", name, wireText(err))
 		}
 	}
 	good := map[string]any{"limit": 5, "prefix": "r", "cursor": first.Next}
-	if _, err := listPage(t, as("bob"), good); wire(err) != invalidCursor {
-		t.Errorf("bob: %s", wire(err))
+	if _, err := listPage(t, as("bob"), good); wireText(err) != invalidCursor {
+		t.Errorf("bob: %s", wireText(err))
 	}
 	if page, err := listPage(t, as("alice"), good); err != nil || page.Items[0].ID != 10 {
 		t.Errorf("alice: %+v, %v", page, err)
@@ -315,7 +315,7 @@ func TestOtherIssuersKeepToRequireUser(t *testing.T) {
 		server := newServer()
 		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *tripseal.Config) { c.RequireUser = true }), &gosdk.Options{
 			Cursors: issuer, AllowAnonymous: true,
-			Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
+			User: func(context.Context, *mcp.RequestExtra) (string, error) { return user, nil },
 		})
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, listRows, nil)
 		if _, err := listPage(t, connect(t, server, nil, revision2026), map[string]any{"prefix": ""}); (err == nil) != want {
@@ -333,8 +333,8 @@ func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
 		return nil, &long, nil
 	}, nil)
 	_, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "t"})
-	if wire(err) != internal || !strings.Contains(b.String(), "more than 256") || strings.Contains(b.String(), "hush") {
-		t.Errorf("%s; the log: %s", wire(err), b)
+	if wireText(err) != internal || !strings.Contains(b.String(), "more than 256") || strings.Contains(b.String(), "hush") {
+		t.Errorf("%s; the log: %s", wireText(err), b)
 	}
 }
 
@@ -376,10 +376,10 @@ func TestAnExpiredCursorSaysStartOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(1100 * time.Millisecond)
-	if _, err := listPage(t, session, map[string]any{"prefix": "r", "cursor": first.Next}); wire(err) != expiredCursor {
-		t.Errorf("%s", wire(err))
+	if _, err := listPage(t, session, map[string]any{"prefix": "r", "cursor": first.Next}); wireText(err) != expiredCursor {
+		t.Errorf("%s", wireText(err))
 	}
-	if _, err := listPage(t, session, map[string]any{"prefix": "s", "cursor": first.Next}); wire(err) != invalidCursor {
-		t.Errorf("with other arguments: %s", wire(err))
+	if _, err := listPage(t, session, map[string]any{"prefix": "s", "cursor": first.Next}); wireText(err) != invalidCursor {
+		t.Errorf("with other arguments: %s", wireText(err))
 	}
 }

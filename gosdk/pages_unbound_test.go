@@ -36,7 +36,7 @@ func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
 		`{"prefix":"s","limit":5}`, `{"limit":5}`, `{"prefix":"","limit":5}`, `{"prefix":"r","limit":5,"more":1}`,
 		`{"limit":5,"prefix":"r","x":{"limit":5}}`, `{"prefix":"r","limit":5,"Limit":5}`, `{"prefix":"r","prefix":"r"}`,
 	} {
-		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
+		if _, err := k.call(t, withCursor(next, arguments)); wireText(err) != invalidCursor {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
 	k := newTaker[listArgs](t, sized, &gosdk.PageOptions{Unbound: unbound})
 	unbound[0] = "prefix"
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
-	if _, err := k.call(t, withCursor(next, `{"prefix":"s","limit":5}`)); wire(err) != invalidCursor {
+	if _, err := k.call(t, withCursor(next, `{"prefix":"s","limit":5}`)); wireText(err) != invalidCursor {
 		t.Errorf("another prefix: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestOnlyTheArgumentAtTheRootIsUnbound(t *testing.T) {
 	schema := properties(`"limit":{},"in":{"properties":{"limit":{}}}`)
 	k := newTaker[map[string]any](t, schema, &gosdk.PageOptions{Unbound: []string{"limit"}})
 	next := k.mustCall(t, `{"limit":1,"in":{"limit":1}}`)
-	if _, err := k.call(t, withCursor(next, `{"limit":1,"in":{"limit":2}}`)); wire(err) != invalidCursor {
+	if _, err := k.call(t, withCursor(next, `{"limit":1,"in":{"limit":2}}`)); wireText(err) != invalidCursor {
 		t.Errorf("another limit inside: %v", err)
 	}
 	k.mustCall(t, withCursor(next, `{"limit":2,"in":{"limit":1}}`))
@@ -89,7 +89,7 @@ func TestEveryArgumentIsBoundByDefault(t *testing.T) {
 	k := newTaker[listArgs](t, sized, nil)
 	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
 	for _, arguments := range []string{`{"prefix":"r","limit":6}`, `{"prefix":"r"}`} {
-		if _, err := k.call(t, withCursor(next, arguments)); wire(err) != invalidCursor {
+		if _, err := k.call(t, withCursor(next, arguments)); wireText(err) != invalidCursor {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}

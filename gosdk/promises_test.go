@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,7 +26,7 @@ import (
 const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
 
 // wire returns, as JSON, the JSON-RPC error that a client got.
-func wire(err error) string {
+func wireText(err error) string {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) {
 		return fmt.Sprint("no JSON-RPC error: ", err)
@@ -38,7 +39,8 @@ func wire(err error) string {
 // access tokens. If it is nil, nobody is authenticated.
 func serve(t testing.TB, server *mcp.Server, verify auth.TokenVerifier) string {
 	t.Helper()
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	protector := gosdk.NewProtector(boundary(t, &book{}, nil), &gosdk.Options{Logger: slog.New(slog.DiscardHandler)})
+	handler := protector.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	if verify != nil {
 		handler = auth.RequireBearerToken(verify, nil)(handler)
 	}
@@ -118,7 +120,7 @@ func TestPrincipals(t *testing.T) {
 			}
 			_, err = callTool(t, dial(t, second, "x", raw(), revision2026),
 				&mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted})
-			if c.ok && err != nil || !c.ok && wire(err) != invalidState {
+			if c.ok && err != nil || !c.ok && wireText(err) != invalidState {
 				t.Errorf("%v\n%s", err, b)
 			}
 			if name == "no user id" && !strings.Contains(b.String(), "set TokenInfo.UserID") {
@@ -196,7 +198,7 @@ func TestOlderClientsAreAskedOnlyWhatTheyDeclared(t *testing.T) {
 		if tool == "form" {
 			continue // the SDK refuses this question with its own error
 		}
-		if got := wire(err); got != `{"code":-32021,"message":"Missing required client capabilities","data":{"requiredCapabilities":{`+want+`}}}` {
+		if got := wireText(err); got != `{"code":-32021,"message":"Missing required client capabilities","data":{"requiredCapabilities":{`+want+`}}}` {
 			t.Errorf("%s: %s", tool, got)
 		}
 	}
@@ -207,8 +209,8 @@ func TestOlderClientsGetNoTokensAndTheirsAreChecked(t *testing.T) {
 	tool := addSteps(server, "steps", 1)
 	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	session := connect(t, server, answering(), revision2025)
-	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: accepted}); wire(err) != invalidState {
-		t.Errorf("a state made by hand: %s", wire(err))
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: accepted}); wireText(err) != invalidState {
+		t.Errorf("a state made by hand: %s", wireText(err))
 	}
 	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", InputResponses: accepted})
 	if err != nil || text(result) != "done after 1" || result.RequestState != "" || result.InputRequests != nil {
@@ -379,7 +381,7 @@ func TestEveryCarrierIsSealedForItsHandler(t *testing.T) {
 }
 
 func TestACallThatNeverAsksPaysOneAllocation(t *testing.T) {
-	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
+	receiving := gosdk.Receiving(gosdk.NewProtector(boundary(t, &book{}, nil), nil))
 	result := &mcp.CallToolResult{}
 	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, nil })
 	var req mcp.Request = &mcp.CallToolRequest{

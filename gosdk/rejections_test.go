@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
@@ -32,13 +31,13 @@ func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 	b, keys := &book{}, tripseal.Ephemeral()
 	replica := func(ttl time.Duration) http.Handler {
 		server := newServer()
-		gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Replay, c.TTL = keys, store, ttl }), &gosdk.Options{Logger: b.logger()})
+		protected := gosdk.Protect(server, boundary(t, b, func(c *tripseal.Config) { c.Keys, c.Replay, c.TTL = keys, store, ttl }), &gosdk.Options{Logger: b.logger()})
 		addSteps(server, "steps", 2)
 		addSteps(server, "other", 2)
 		verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 			return &auth.TokenInfo{UserID: strings.TrimPrefix(token, "nameless"), Expiration: time.Now().Add(time.Hour)}, nil
 		}
-		return auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Logger: b.logger()}))
+		return auth.RequireBearerToken(verify, nil)(protected.Handler(nil))
 	}
 	send := func(handler http.Handler, user, tool, arguments, state string) string {
 		if state != "" {

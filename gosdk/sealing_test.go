@@ -9,23 +9,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
 )
 
 // sealer has a handler that seals its own state. The handler asks one question. When it gets its
 // state back, it is done.
 type sealer struct {
-	*gosdk.Protection
+	*gosdk.Protector
 	seen []string // the keys of the answers that each run got
 }
 
 func (s *sealer) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	request, err := s.Request(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	round, err := s.Boundary().Open(ctx, request, req.Params.RequestState)
+	round, err := s.Boundary().Open(ctx, s.Request(req), req.Params.RequestState)
 	if err != nil {
 		return nil, gosdk.WireError(err)
 	}
@@ -34,7 +29,7 @@ func (s *sealer) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done with " + state}}}, nil
 	}
 	requests, state := mcp.InputRequestMap{"q": form("Really?")}, "step=1"
-	questions, err := s.Questions(ctx, req, requests)
+	questions, err := gosdk.Questions(req, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +41,8 @@ func (s *sealer) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 }
 
 func newSealer(t *testing.T, b *book, user *string) (*sealer, *mcp.Server) {
-	s := &sealer{Protection: gosdk.Prepare(boundary(t, b, nil), &gosdk.Options{
-		Logger: b.logger(), Principal: func(context.Context, mcp.Request) (string, error) { return *user, nil },
+	s := &sealer{Protector: gosdk.NewProtector(boundary(t, b, nil), &gosdk.Options{
+		Logger: b.logger(), User: func(context.Context, *mcp.RequestExtra) (string, error) { return *user, nil },
 	})}
 	server := newServer()
 	for _, name := range []string{"seals", "other"} {
@@ -81,8 +76,8 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 		params := good
 		change(&params)
 		runs := len(s.seen)
-		if _, err := callTool(t, session, &params); wire(err) != invalidState || len(s.seen) != runs {
-			t.Errorf("%s: %s", name, wire(err))
+		if _, err := callTool(t, session, &params); wireText(err) != invalidState || len(s.seen) != runs {
+			t.Errorf("%s: %s", name, wireText(err))
 		}
 		user = "alice"
 	}
@@ -100,8 +95,8 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 		t.Errorf("a first round: %v, %q", err, s.seen)
 	}
 	mute := connect(t, server, &mcp.ClientOptions{}, revision2026)
-	if _, err := callTool(t, mute, &mcp.CallToolParams{Name: "seals"}); !strings.Contains(wire(err), "-32021") {
-		t.Errorf("a client that cannot answer: %s", wire(err))
+	if _, err := callTool(t, mute, &mcp.CallToolParams{Name: "seals"}); !strings.Contains(wireText(err), "-32021") {
+		t.Errorf("a client that cannot answer: %s", wireText(err))
 	}
 	older := connect(t, server, answering(), revision2025)
 	if result, err := callTool(t, older, &mcp.CallToolParams{Name: "seals"}); err != nil || text(result) != "done with step=1" {
@@ -109,55 +104,29 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 	}
 }
 
-// A question of package elicit is sealed with a digest of its wording. If another server of the
-// service has asked such a question, Protection.Answers drops its answer.
-func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
-	var b book
-	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
-	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: accepted}}, "step=1"
-	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
-		request, err := p.Request(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		round, _ := p.Boundary().Open(t.Context(), request, "")
-		token, err := p.Boundary().Seal(t.Context(), &round, &state, tripseal.Question{Key: "q1", Kind: tripseal.KindForm, Digest: digest})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if round, err = p.Boundary().Open(t.Context(), request, token); err != nil {
-			t.Fatal(err)
-		}
-		if got := p.Answers(t.Context(), &round, req); len(got) != want {
-			t.Errorf("with the digest %x: %v", digest, got)
-		}
-	}
-	if !strings.Contains(b.String(), "answers=1") {
-		t.Errorf("the log does not say that an answer was dropped: %s", &b)
-	}
-}
-
-// Protection.Request returns the arguments of every kind of call, as a copy: a change of the
+// Protector.Request returns the arguments of every kind of call, as a copy: a change of the
 // copy does not change the handler's arguments.
 func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
-	p := gosdk.Prepare(boundary(t, &book{}, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
+	p := gosdk.NewProtector(boundary(t, &book{}, nil), &gosdk.Options{User: func(context.Context, *mcp.RequestExtra) (string, error) { return "u", nil }})
 	arguments := []byte(`{"a":1}`)
 	for want, req := range map[string]mcp.Request{
 		`tools/call t {"a":1}`:    &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: arguments}},
 		`prompts/get p {"b":"2"}`: &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"b": "2"}}},
 		`resources/read r:1 `:     &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "r:1"}},
 	} {
-		got, err := p.Request(t.Context(), req)
+		got := p.Request(req)
 		user, failed := got.Principal.Identify(t.Context())
-		if text := got.Method + " " + got.Target + " " + string(got.Arguments); err != nil || text != want || user != "u" || failed != nil {
-			t.Errorf("%s: %s, %v, %s", want, text, err, user)
+		if text := got.Method + " " + got.Target + " " + string(got.Arguments); text != want || user != "u" || failed != nil {
+			t.Errorf("%s: %s, %v, %s", want, text, failed, user)
 		}
 		clear(got.Arguments)
 	}
 	if string(arguments) != `{"a":1}` {
 		t.Error("the arguments are the handler's")
 	}
-	if _, err := p.Request(t.Context(), &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}); err == nil {
-		t.Error("a list has a state")
+	// A unit test of a handler has neither a session nor a client that could lack a capability.
+	bare := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}}
+	if questions, err := gosdk.Questions(bare, mcp.InputRequestMap{"q": form("?")}); err != nil || len(questions) != 1 {
+		t.Errorf("%v, %v", questions, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
@@ -25,22 +25,14 @@ func logNotProtected(ctx context.Context) error {
 	return ErrNotProtected
 }
 
-// Sealed reports whether a request came through a boundary. Pass the context and the
-// request that the handler got. Call it before you read RequestState directly, so that
-// the handler does not trust the client when Protect was forgotten.
+// Sealed reports whether a request came through a boundary. Pass the context and the request that the handler got. Call
+// it before you read RequestState directly, so that the handler does not trust the client when Protect was forgotten.
 func Sealed(ctx context.Context, req mcp.Request) bool {
-	passing := passage.From(ctx)
-	if passing == nil {
-		return false
+	session := req.GetSession()
+	if serving, ok := session.(*mcp.ServerSession); ok && serving == nil {
+		session = nil // a test that calls the handler directly
 	}
-	if passing.Session == nil { // a test that calls the handler directly
-		session, ok := req.GetSession().(*mcp.ServerSession)
-		return ok && session == nil
-	}
-	// If a protected handler calls an unprotected server, the context of that call may be
-	// derived from the handler's context. But the session of that call is not the
-	// handler's session.
-	return passing.Session == req.GetSession()
+	return through.From(ctx, session) != nil
 }
 
 // SetState writes a Go value, as JSON, into a result with questions: a
@@ -81,7 +73,7 @@ func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, 
 	if !Sealed(ctx, req) {
 		return none, false, logNotProtected(ctx)
 	}
-	c, _ := anyCall(req)
+	c, _ := readCall(req)
 	if c.token == "" { // after the middleware has opened the token, c.token is the state in plaintext
 		return none, false, nil
 	}

@@ -33,14 +33,16 @@ func start(ring *tripseal.Ring, audience string, ttl time.Duration, wrap func(ht
 	s := &service{}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := release.NewServer()
+	var handler http.Handler = mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	if ring != nil {
 		boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: audience, TTL: ttl, Logger: quiet, Observer: s.observe})
 		if err != nil {
 			return nil, err
 		}
-		gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
+		handler = gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet}).Handler(nil)
 	}
-	handler := auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	handler = auth.RequireBearerToken(verify, nil)(handler)
 	if wrap != nil {
 		handler = wrap(handler)
 	}

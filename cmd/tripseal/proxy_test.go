@@ -18,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
-	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/probe"
 )
 
@@ -92,7 +91,7 @@ func startProxy(t *testing.T, args ...string) *proxied {
 func leaky(t *testing.T) string {
 	t.Helper()
 	server := release.NewServer()
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(web.Close)
 	return web.URL + "/mcp"
 }

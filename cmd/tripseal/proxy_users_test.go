@@ -17,7 +17,6 @@ import (
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
-	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/probe"
 )
 
@@ -32,7 +31,7 @@ func newCountedUpstream(t *testing.T) *countedUpstream {
 	t.Helper()
 	u := new(countedUpstream)
 	server := release.NewServer()
-	next := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	next := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u.requests.Add(1)
 		if r.Header.Get("Authorization") != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // newServer returns the protected server, built with the official SDK.
-func newServer(config tripseal.Config) (*mcp.Server, error) {
+func newServer(config tripseal.Config) (*gosdk.Server, error) {
 	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func newServer(config tripseal.Config) (*mcp.Server, error) {
 		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // language models change the limit between pages
 	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploy a version"}, confirmed("deployed"))
 	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version"}, confirmed("restored"))
-	return server, nil
+	return protected, nil
 }
 
 // confirmed returns the handler of a tool that asks the user before it acts.

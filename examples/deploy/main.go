@@ -32,7 +32,9 @@ func main() {
 	// Ephemeral keys die with the process. Replicas share keys, as examples/production does.
 	handler, err := start(*sdk, tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "release.example.com", TTL: *ttl})
 	if *unprotected {
-		handler, err = handlerOf(release.NewServer()), nil
+		server := release.NewServer()
+		handler = mcp.NewStreamableHTTPHandler(
+			func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -53,13 +55,12 @@ func start(sdk string, config tripseal.Config) (http.Handler, error) {
 	switch sdk {
 	case "go-sdk":
 		server, err := newServer(config)
-		return handlerOf(server), err
+		if err != nil {
+			return nil, err
+		}
+		return server.Handler(nil), nil
 	case "mcp-go":
 		return newMCPGoHandler(config)
 	}
 	return nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", sdk)
-}
-
-func handlerOf(server *mcp.Server) http.Handler {
-	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 }

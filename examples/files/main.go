@@ -26,12 +26,13 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/replay"
+	"github.com/tripseal/tripseal/wire"
 )
 
 // service holds what the servers of one replica share.
 type service struct {
-	files      *os.Root          // has a folder for each user
-	protection *gosdk.Protection // nil in the server as it was before
+	files     *os.Root         // has a folder for each user
+	protector *gosdk.Protector // nil in the server as it was before
 }
 
 // newService returns the HTTP handler of one replica. Pass the same config and the same userKey in
@@ -42,9 +43,9 @@ func newService(files *os.Root, config tripseal.Config, userKey tripseal.Key) (h
 	if err != nil {
 		return nil, err
 	}
-	users := gosdk.BearerUsers(userKey)
-	s := service{files, gosdk.Prepare(boundary, &gosdk.Options{Principal: users.Principal})}
-	return usersOnly(gosdk.Handler(s.newServer, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})), nil
+	users := gosdk.HeaderUsers(wire.SecretUsers(userKey, "bearer", wire.BearerToken))
+	s := service{files, gosdk.NewProtector(boundary, &gosdk.Options{User: users})}
+	return usersOnly(s.protector.Handler(s.newServer, nil)), nil
 }
 
 // newServer returns a server for one request or, if the client uses an older protocol revision,

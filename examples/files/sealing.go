@@ -27,16 +27,13 @@ type call struct {
 // returns an error, the handler must return this error unchanged.
 func (s *service) open(ctx context.Context, req *mcp.CallToolRequest) (*call, error) {
 	c, text := &call{answers: req.Params.InputResponses}, req.Params.RequestState
-	if s.protection != nil {
-		request, err := s.protection.Request(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		if c.round, err = s.protection.Boundary().Open(ctx, request, text); err != nil {
+	if s.protector != nil {
+		var err error
+		if c.round, err = s.protector.Boundary().Open(ctx, s.protector.Request(req), text); err != nil {
 			return nil, gosdk.WireError(err)
 		}
 		text, _ = c.round.State()
-		c.answers = s.protection.Answers(ctx, &c.round, req)
+		c.answers = s.protector.Answers(ctx, &c.round, req)
 	}
 	if text == "" { // the first round
 		return c, nil
@@ -53,14 +50,14 @@ func (s *service) seal(
 		return nil, err
 	}
 	result := &mcp.CallToolResult{InputRequests: questions, RequestState: string(text)}
-	if s.protection == nil {
+	if s.protector == nil {
 		return result, nil
 	}
-	asked, err := s.protection.Questions(ctx, req, questions)
+	asked, err := gosdk.Questions(req, questions)
 	if err != nil {
 		return nil, err
 	}
-	if result.RequestState, err = s.protection.Boundary().Seal(ctx, &c.round, &result.RequestState, asked...); err != nil {
+	if result.RequestState, err = s.protector.Boundary().Seal(ctx, &c.round, &result.RequestState, asked...); err != nil {
 		return nil, gosdk.WireError(err)
 	}
 	return result, nil

@@ -130,19 +130,18 @@ func newStore(ctx context.Context, redisAddress string) (tripseal.ReplayStore, e
 }
 
 // newServer returns the protected server.
-func newServer(config tripseal.Config) (*mcp.Server, error) {
+func newServer(config tripseal.Config) (*gosdk.Server, error) {
 	boundary, err := tripseal.New(config)
 	if err != nil {
 		return nil, err
 	}
 	server := release.NewServer() // your server; the tools of this one ask the user
-	gosdk.Protect(server, boundary, nil)
-	return server, nil
+	return gosdk.Protect(server, boundary, nil), nil
 }
 
 // newHandler returns an HTTP handler that serves clients with a bearer token.
-func newHandler(server *mcp.Server) http.Handler {
-	return auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+func newHandler(server *gosdk.Server) http.Handler {
+	return auth.RequireBearerToken(verify, nil)(server.Handler(nil))
 }
 
 // verify accepts two users. Replace it with your own token verifier.

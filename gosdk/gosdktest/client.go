@@ -25,7 +25,7 @@ const (
 type Options struct {
 	// Extra returns what each request of this user carries: an access token, headers, or
 	// both. It is called for every request that has a user. Set it if the server's
-	// gosdk.Options.Principal reads something other than the token's UserID. Nil means a
+	// gosdk.Options.User reads something other than the token's UserID. Nil means a
 	// token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
 	// Older means clients of revision 2025-11-25. They never hold tokens. They get questions during

@@ -165,11 +165,7 @@ func TestAConfirmationExpires(t *testing.T) {
 
 func TestTheGatewayNamesTheUser(t *testing.T) {
 	server := newServer(sealtest.Boundary(t), &gosdk.Options{
-		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			extra := req.GetExtra()
-			if extra == nil {
-				return "", errors.New("this server is for HTTP only")
-			}
+		User: func(_ context.Context, extra *mcp.RequestExtra) (string, error) {
 			return extra.Header.Get("X-Verified-User"), nil
 		},
 	})

@@ -20,11 +20,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/tripseal/tripseal/gosdk/internal/passage"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
 // Context returns a context for a test that calls a handler directly. It is marked as
 // if the call came through a boundary: [gosdk.Sealed] returns true for it.
 func Context(t testing.TB) context.Context {
-	return &passage.Call{Context: t.Context(), By: t}
+	return &through.Call{Context: t.Context()}
 }

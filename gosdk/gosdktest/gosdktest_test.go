@@ -17,7 +17,6 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
 	"github.com/tripseal/tripseal/gosdk/gosdktest"
 	"github.com/tripseal/tripseal/replay"
 	"github.com/tripseal/tripseal/sealtest"
@@ -187,7 +186,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		"protected":     {protected(none, nil), nil},
 		"single use":    {protected(func(c *tripseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
 		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "without a user", "do not make the server ask"}},
-		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
+		"users ignored": {protected(none, &gosdk.Options{User: func(context.Context, *mcp.RequestExtra) (string, error) { return "everybody", nil }}), []string{"of another user", "sent without a user"}},
 		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
 		"trims": {withHole(func(p *mcp.CallToolParamsRaw) {
 			if size == 0 {
@@ -197,7 +196,7 @@ func TestAttackNoticesEachHole(t *testing.T) {
 		}), []string{"one more"}},
 		"arguments replaced": {withHole(func(p *mcp.CallToolParamsRaw) { p.Arguments = json.RawMessage(`{}`) }), []string{"another argument"}},
 		"name replaced":      {withHole(func(p *mcp.CallToolParamsRaw) { p.Name = "release" }), []string{"another target"}},
-		"rejects everything": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) {
+		"rejects everything": {protected(none, &gosdk.Options{User: func(context.Context, *mcp.RequestExtra) (string, error) {
 			calls++
 			return fmt.Sprint("user ", calls), nil
 		}}), []string{"genuine token is not accepted"}},
@@ -257,32 +256,21 @@ func TestEveryMethodIsAttacked(t *testing.T) {
 	}
 }
 
-// TestALaterRoundIsAttacked uses a tool of package elicit. The tool asks twice, and the test attacks
-// both rounds.
 func TestALaterRoundIsAttacked(t *testing.T) {
-	type confirm struct {
-		OK bool `json:"ok"`
-	}
-	type released struct {
-		Text string `json:"text"`
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	protected := gosdk.Protect(server, sealtest.Boundary(t), nil)
-	elicit.AddTool(protected, &mcp.Tool{Name: "release"}, func(_ context.Context, ask *elicit.Asker, _ struct{}) (released, error) {
-		for _, key := range []string{"confirm", "again"} {
-			if answer, err := elicit.Form[confirm](ask, key, "Release it?").Value(); err != nil || !answer.OK {
-				return released{}, errors.Join(err, errors.New("not confirmed"))
-			}
+	server := serverOf(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		next := map[string]string{"": "confirm", "confirm": "again"}[req.Params.RequestState]
+		if next == "" {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "released"}}}, nil
 		}
-		return released{"released"}, nil
+		question := &mcp.ElicitParams{Message: "Release it?", RequestedSchema: map[string]any{"type": "object"}}
+		return &mcp.CallToolResult{RequestState: next, InputRequests: mcp.InputRequestMap{next: question}}, nil
 	})
-	first := gosdktest.Connect(t, server, nil).CallTool("release", nil)
-	second := first.Attack(yes)
+	gosdk.Protect(server, sealtest.Boundary(t), nil)
+	second := gosdktest.Connect(t, server, nil).CallTool("release", nil).Attack(yes)
 	if !second.Asks() || second.Questions["again"] == nil {
 		t.Fatal(second.Text())
 	}
-	done := second.Attack(gosdktest.Accept("again", map[string]any{"ok": true}))
-	if done.Text() != `{"text":"released"}` {
+	if done := second.Attack(gosdktest.Accept("again", nil)); done.Text() != "released" {
 		t.Error(done.Text())
 	}
 }
@@ -290,7 +278,7 @@ func TestALaterRoundIsAttacked(t *testing.T) {
 func TestTheTokenOfNobodyIsNotAnotherUsers(t *testing.T) {
 	server := serverOf(careless)
 	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{
-		Principal:      func(context.Context, mcp.Request) (string, error) { return "", nil },
+		User:           func(context.Context, *mcp.RequestExtra) (string, error) { return "", nil },
 		AllowAnonymous: true,
 	})
 	gosdktest.Connect(t, server, nil).As("").CallTool("release", nil).Attack(yes)
@@ -366,8 +354,8 @@ func TestSingleUseIsWonOnceByManyGoroutines(t *testing.T) {
 func TestOlderClientsAreBoundToTheirUser(t *testing.T) {
 	server := serverOf(careless)
 	var users []string
-	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{Principal: func(_ context.Context, req mcp.Request) (string, error) {
-		users = append(users, req.GetExtra().TokenInfo.Extra["sub"].(string))
+	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{User: func(_ context.Context, extra *mcp.RequestExtra) (string, error) {
+		users = append(users, extra.TokenInfo.Extra["sub"].(string))
 		return users[len(users)-1], nil
 	}})
 	answering := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

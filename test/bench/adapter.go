@@ -108,9 +108,18 @@ func passOn(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// sealing is the middleware of a protected server.
 func sealing() mcp.Middleware {
-	receiving, _ := gosdk.Middleware(boundary(tripseal.Ephemeral()), nil)
-	return receiving
+	return func(next mcp.MethodHandler) (protected mcp.MethodHandler) {
+		server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+		server.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler { return next })
+		gosdk.Protect(server, boundary(tripseal.Ephemeral()), nil)
+		server.AddReceivingMiddleware(func(whole mcp.MethodHandler) mcp.MethodHandler {
+			protected = whole
+			return whole
+		})
+		return protected
+	}
 }
 
 // adapterContenders returns contenders that make whole calls, and contenders that run only

@@ -14,7 +14,7 @@ import (
 )
 
 // newServer returns the server for the conformance suite, built with the official SDK.
-func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err error) {
+func newServer(s settings) (server *mcp.Server, protected *gosdk.Server, err error) {
 	implementation := &mcp.Implementation{Name: "tripseal-conformance", Version: "1.0.0"}
 	server = mcp.NewServer(implementation, &mcp.ServerOptions{PageSize: s.pageSize})
 	if !s.unprotected && s.sdk != officialDoor {
@@ -22,7 +22,7 @@ func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err 
 		if err != nil {
 			return nil, nil, err
 		}
-		options := &gosdk.Options{Unsolicited: unsolicited, AllowAnonymous: true, Principal: sdkUser}
+		options := &gosdk.Options{Unsolicited: unsolicited, AllowAnonymous: true, User: sdkUser}
 		if s.startOver {
 			options.RejectedText = gosdk.StartOver
 		}
@@ -32,7 +32,7 @@ func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err 
 		tool := &mcp.Tool{Name: prefix + name, Description: "for the conformance suite", InputSchema: map[string]any{"type": "object"}}
 		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			r := round{state: req.Params.RequestState, answers: sdkAnswers(req.Params.InputResponses)}
-			r.user, _ = sdkUser(ctx, req)
+			r.user, _ = sdkUser(ctx, req.Extra)
 			r.arguments = string(req.Params.Arguments)
 			if declared := req.ClientCapabilities(); declared != nil {
 				r.elicitation, r.sampling = declared.Elicitation != nil, declared.Sampling != nil
@@ -54,14 +54,24 @@ func newServer(s settings) (server *mcp.Server, protected *gosdk.Protected, err 
 	return server, protected, nil
 }
 
-func sdkUser(_ context.Context, req mcp.Request) (string, error) {
-	return req.GetExtra().Header.Get(userHeader), nil
+func sdkUser(_ context.Context, extra *mcp.RequestExtra) (string, error) {
+	return extra.Header.Get(userHeader), nil
 }
 
-// sdkHandler returns an HTTP handler for the server, behind a door if there is an engine.
-func sdkHandler(server *mcp.Server, engine *wire.Engine) http.Handler {
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
-		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
+// sdkHandler returns an HTTP handler for the server, which may be protected, behind a door if there is an engine.
+func sdkHandler(server *mcp.Server, protected *gosdk.Server, engine *wire.Engine) http.Handler {
+	if protected != nil {
+		return protected.Handler(nil)
+	}
+	get := func(*http.Request) *mcp.Server { return server }
+	newer := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true})
+	older := mcp.NewStreamableHTTPHandler(get, nil)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" {
+			newer.ServeHTTP(w, r)
+			return
+		}
+		older.ServeHTTP(w, r)
 	})
 	if engine == nil {
 		return handler

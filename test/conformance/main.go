@@ -92,11 +92,11 @@ func newHandler(s settings) (http.Handler, error) {
 	mux := http.NewServeMux()
 	switch s.sdk {
 	case officialSDK, officialDoor:
-		server, _, err := newServer(s)
+		server, protected, err := newServer(s)
 		if err != nil {
 			return nil, err
 		}
-		mux.Handle("/mcp", sdkHandler(server, engine))
+		mux.Handle("/mcp", sdkHandler(server, protected, engine))
 	case mcpgoSDK:
 		mux.Handle("/mcp", mcpgoHandler(newMCPGoServer(s), engine))
 	default:

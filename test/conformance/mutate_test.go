@@ -243,12 +243,12 @@ func witnessed(t *testing.T, sdk string, j *judge, unprotected bool) (handler ht
 	if protected != nil {
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list"},
 			func(ctx context.Context, req *mcp.CallToolRequest, in listArgs, after *position) ([]int, *position, error) {
-				user, _ := sdkUser(ctx, req)
+				user, _ := sdkUser(ctx, req.Extra)
 				return j.list(user, in, after)
 			}, nil)
 		elicit.AddTool(protected, &mcp.Tool{Name: "elicits"}, j.elicits)
 	}
-	return sdkHandler(server, engine)
+	return sdkHandler(server, protected, engine)
 }
 
 // witness asks twice. Its state says which call it was written for.

@@ -27,7 +27,6 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
-	"github.com/tripseal/tripseal/gosdk"
 )
 
 // user is the number of the image's user and of its group.
@@ -209,7 +208,7 @@ func TestTheImageServesAFlowWithTheSettingsOfTheSidecar(t *testing.T) {
 		t.Fatal("the test needs root, to change the root folder")
 	}
 	server := release.NewServer()
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil) // without protection
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}) // without protection
 	upstream := httptest.NewServer(handler)
 	defer upstream.Close()
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
@@ -61,13 +60,12 @@ func replica(path string) error {
 		return err
 	}
 	server := release.NewServer()
-	gosdk.Protect(server, boundary, &gosdk.Options{Logger: logger})
+	protected := gosdk.Protect(server, boundary, &gosdk.Options{Logger: logger})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: auth.RequireBearerToken(verify, nil)(handler), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: auth.RequireBearerToken(verify, nil)(protected.Handler(nil)), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		web.Close()

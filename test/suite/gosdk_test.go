@@ -22,23 +22,21 @@ const userHeader = "Test-User"
 // header of the request names the user.
 func startOfficial(_ *testing.T, s Server) Client {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: s.PageSize})
-	gosdk.Protect(server, s.Boundary, &gosdk.Options{
-		Principal: func(ctx context.Context, req mcp.Request) (string, error) {
-			return s.Principal(ctx, req.GetExtra().Header.Get(userHeader))
+	protected := gosdk.Protect(server, s.Boundary, &gosdk.Options{
+		User: func(ctx context.Context, extra *mcp.RequestExtra) (string, error) {
+			return s.Principal(ctx, extra.Header.Get(userHeader))
 		},
 		AllowAnonymous: s.AllowAnonymous, RejectedText: s.RejectedText, Logger: s.Logger,
 	})
-	return serveOfficial(server, s)
+	addOfficial(server, s)
+	return clientOf(protected.Handler(&mcp.StreamableHTTPOptions{JSONResponse: true}))
 }
 
+// serveOfficial serves a server that is not protected by gosdk.
 func serveOfficial(server *mcp.Server, s Server) Client {
 	addOfficial(server, s)
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
-		HTTP:      mcp.StreamableHTTPOptions{JSONResponse: true},
-		Principal: func(r *http.Request) (string, error) { return r.Header.Get(userHeader), nil },
-		Logger:    s.Logger,
-	})
-	return clientOf(handler)
+	get := func(*http.Request) *mcp.Server { return server }
+	return clientOf(mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{JSONResponse: true, Stateless: true}))
 }
 
 func addOfficial(server *mcp.Server, s Server) {
