@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a
@@ -36,9 +37,16 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 
 // mint makes the claims of the next token and returns the sealed token.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
-	// 1. Do the checks that cost nothing.
+	// 1. Do the checks that cost nothing, and find out whose state it is.
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
+	}
+	elicited, demanded := false, b.demanded(&round.binding)
+	if state != nil {
+		var written string
+		if written, elicited = whose.Verify(*state); elicited {
+			state, demanded = &written, demanded|ClaimElicit
+		}
 	}
 	if state != nil && len(*state) > b.config.MaxState {
 		return "", failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
@@ -47,7 +55,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", failedBecause(ReasonBadQuestions,
 			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
 	}
-	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+	if missing := format.missing(demanded); missing != 0 {
 		return "", lacking(missing)
 	}
 	// 2. Find out who is calling.
@@ -66,7 +74,10 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", failed(reason)
 	}
 	if state != nil {
-		claims.State, claims.HasState = *state, true
+		claims.State, claims.HasState, claims.Elicit = *state, true, elicited
+		if elicited && format.carries&ClaimElicit == 0 { // the operator waived the claim
+			claims.State = whose.Mark + claims.State
+		}
 	}
 	// 4. Seal the claims into a token.
 	token, fail := format.seal(ctx, round, &claims)
@@ -111,7 +122,7 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		claims  Claims
 	}{round.binding, Claims{
 		claims.Issued, claims.Expires, claims.Flow, claims.FlowStart, claims.Round,
-		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState,
+		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState, claims.Elicit,
 	}}
 	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
 	fail = guardFormat(func() (err error) {

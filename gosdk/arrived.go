@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
@@ -31,7 +30,7 @@ func (p *Protection) begin(call *passingCall, ctx context.Context, req mcp.Reque
 // with Call.Input.
 func (call *passingCall) handOver(round *tripseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
-	if !adapter.PinsWording(round) {
+	if _, elicited := round.Elicit(); !elicited {
 		return withInput(req, state, answers)
 	}
 	inner := withInput(req, "", nil)

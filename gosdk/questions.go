@@ -49,7 +49,7 @@ func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffe
 		} else if err := p.checkWritable(ctx, c.method, request); err != nil {
 			return nil, err
 		}
-		questions = append(questions, tripseal.Question{Key: key, Kind: kind, Digest: wording[key]})
+		questions = append(questions, tripseal.Question{Key: key, Kind: kind})
 	}
 	return questions, nil
 }

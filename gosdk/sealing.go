@@ -7,7 +7,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/gosdk/internal/parts"
 	"github.com/tripseal/tripseal/gosdk/internal/passage"
 )
@@ -18,9 +17,9 @@ import (
 // functions. On such a server, tripseal does not send questions to older clients. The SDK sends
 // them, but it asks only one round of questions in a client's call.
 //
-// Another replica may serve the same tool with package elicit. In that case, call
-// [adapter.PinsWording] after Open. If PinsWording returns true, package elicit wrote the
-// state: do not read this state, and ask the question anew.
+// Another replica may serve the same tool with package elicit. The state that package
+// elicit wrote, and the answers to its questions, reach no handler: see
+// [tripseal.Round.Elicit].
 
 // Request returns what [tripseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
@@ -47,12 +46,12 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (tripseal.Req
 
 // Answers returns the request's answers to the questions that the previous round asked. It drops
 // all other answers. The log and the observer learn how many were dropped. If Answers drops no
-// answer and changes none, it returns the request's own map, not a copy. If the token pins the
-// wording of its questions (see [adapter.PinsWording]), Answers drops all answers. Use Answers in a
+// answer and changes none, it returns the request's own map, not a copy. If package elicit
+// asked (see [tripseal.Round.Elicit]), Answers drops all answers. Use Answers in a
 // handler that calls Open itself: such a handler must not read the request's InputResponses.
 func (p *Protection) Answers(ctx context.Context, round *tripseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
-	if adapter.PinsWording(round) {
+	if _, elicited := round.Elicit(); elicited {
 		round.Dropped(ctx, len(c.answers))
 		return nil
 	}

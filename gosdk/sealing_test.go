@@ -109,34 +109,6 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 	}
 }
 
-// A question of package elicit is sealed with a digest of its wording. If another server of the
-// service has asked such a question, Protection.Answers drops its answer.
-func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
-	var b book
-	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
-	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: accepted}}, "step=1"
-	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
-		request, err := p.Request(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		round, _ := p.Boundary().Open(t.Context(), request, "")
-		token, err := p.Boundary().Seal(t.Context(), &round, &state, tripseal.Question{Key: "q1", Kind: tripseal.KindForm, Digest: digest})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if round, err = p.Boundary().Open(t.Context(), request, token); err != nil {
-			t.Fatal(err)
-		}
-		if got := p.Answers(t.Context(), &round, req); len(got) != want {
-			t.Errorf("with the digest %x: %v", digest, got)
-		}
-	}
-	if !strings.Contains(b.String(), "answers=1") {
-		t.Errorf("the log does not say that an answer was dropped: %s", &b)
-	}
-}
-
 // Protection.Request returns the arguments of every kind of call, as a copy: a change of the
 // copy does not change the handler's arguments.
 func TestARequestHasTheArgumentsThatArrived(t *testing.T) {

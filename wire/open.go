@@ -124,15 +124,12 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		return
 	}
 	change := changes{}
-	// foreign is true if another server sealed the state. That server has the same keys, and uses gosdk/elicit or a
-	// similar package. The server behind this engine cannot read such a state.
-	foreign := adapter.PinsWording(&x.round)
-	if plaintext, has := x.round.State(); has && !foreign {
+	if plaintext, has := x.round.State(); has {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
 		change["requestState"] = ""
 	}
-	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given, foreign); !all {
+	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
 		change["inputResponses"] = kept
 	}
 	if x.mark != "" {
@@ -261,7 +258,7 @@ func hasNull(text string) bool {
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
 // is true if the server may see all answers.
-func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
+func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer) (kept string, all bool) {
 	if len(given) == 0 {
 		return text, true
 	}
@@ -269,7 +266,7 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 	drop := changes{}
 	for i := range given {
 		a := &given[i]
-		if a.kind == 0 || foreign || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
+		if a.kind == 0 || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
 			drop[a.Name] = ""
 		}
 	}

@@ -113,9 +113,9 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 
 const noWording = "tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
 	"could pass off its own state as one of elicit's: use the native format. " +
-	"If the format seals states, you can also waive the check: name tripseal.ClaimWording in tripseal.Config.Waive"
+	"If the format seals states, you can also waive the check: name tripseal.ClaimElicit in tripseal.Config.Waive"
 
-func lacksWording(b *tripseal.Boundary) bool { return b.Missing(tripseal.ClaimWording) != 0 }
+func lacksWording(b *tripseal.Boundary) bool { return b.Missing(tripseal.ClaimElicit) != 0 }
 
 func serverOf(p *gosdk.Protected) *mcp.Server {
 	if p == nil || p.Server() == nil {

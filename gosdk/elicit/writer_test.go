@@ -152,14 +152,14 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
 	func() {
 		defer func() {
-			if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimWording") {
+			if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimElicit") {
 				t.Errorf("registered: %q", problem)
 			}
 		}()
 		elicit.AddTool(pythonService(t, 0), &mcp.Tool{Name: "ask"}, tool.handle)
 	}()
 	both(t, func(t *testing.T, revision string) {
-		p := pythonService(t, tripseal.ClaimWording)
+		p := pythonService(t, tripseal.ClaimElicit)
 		elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 		if got := text(call(t, connect(t, p.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "ask"})); got != `{"done":"a=accept:to A?"}` {
 			t.Error(got)
@@ -175,7 +175,7 @@ func unsealedFormat(t *testing.T) tripseal.Accepted {
 		t.Fatal(err)
 	}
 	return tripseal.Accepted{Format: format, Waive: tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
-		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording}
+		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimElicit}
 }
 
 func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
 	p := gosdk.Protect(mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil), boundary, &gosdk.Options{Logger: logger})
 	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
 	defer func() {
-		if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimWording") {
+		if problem, _ := recover().(string); !strings.Contains(problem, "tripseal.ClaimElicit") {
 			t.Errorf("registered: %q", problem)
 		}
 	}()
@@ -217,7 +217,7 @@ func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
 // waived: a state must have the right version, a recorded answer must have a known action, and a
 // new answer must have the right kind.
 func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
-	p := pythonService(t, tripseal.ClaimWording)
+	p := pythonService(t, tripseal.ClaimElicit)
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, p.Server(), reply(nil).options(true), revision2026)
@@ -257,7 +257,7 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 // TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample, and sends answers of other
 // kinds. They must not count, even on a server whose tokens do not say what was asked.
 func TestARecordOfAnotherKindIsNoAnswer(t *testing.T) {
-	p := pythonService(t, tripseal.ClaimWording)
+	p := pythonService(t, tripseal.ClaimElicit)
 	elicit.AddTool(p, &mcp.Tool{Name: "roots"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		_, err := elicit.Roots(ask, "k").Value()
 		return result{"done"}, err
