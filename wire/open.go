@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -129,6 +130,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	} else if state.present {
 		change["requestState"] = ""
 	}
+	x.arrival.Method, x.arrival.Target, x.arrival.Logger = x.Method, x.Target, x.engine.log
 	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
 		change["inputResponses"] = kept
 	}
@@ -259,6 +261,10 @@ func hasNull(text string) bool {
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
 // is true if the server may see all answers.
 func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer) (kept string, all bool) {
+	if state, ok := x.round.Elicit(); ok {
+		x.keepForElicit(ctx, state, given)
+		return "", len(given) == 0
+	}
 	if len(given) == 0 {
 		return text, true
 	}
@@ -275,6 +281,22 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer)
 		kept = drop.apply(text, 0, text)
 	}
 	return kept, len(drop) == 0
+}
+
+// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself.
+func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answer) {
+	kinds := make(map[string]tripseal.Kind, len(given))
+	x.arrival.State, x.arrival.Answers = state, make(map[string]json.RawMessage, len(given))
+	for i := range given {
+		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].Raw)
+	}
+	dropped := len(given)
+	for q := range x.round.Asked {
+		if kind, ok := kinds[q.Key]; ok && (kind == 0 || q.Kind.Takes(kind)) { // 0 may be a form in which a field is null
+			dropped--
+		}
+	}
+	x.round.Dropped(ctx, dropped)
 }
 
 func (x *Exchange) openList(ctx context.Context, m *envelope) {

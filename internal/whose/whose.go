@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"sync"
 )
 
 // Mark begins every signed state. It also begins a state of package elicit in a token whose format cannot say whose
@@ -42,3 +43,10 @@ func signatureOf(state string) string {
 	mac.Write([]byte(state))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
+
+// MarkName is the member of a call's _meta that holds the mark of the call over standard input and output: see package
+// wire.
+const MarkName = "com.github.tripseal/call"
+
+// Arrivals maps the mark of a call to its *elicit.Arrival, until the call is answered.
+var Arrivals sync.Map

@@ -1,0 +1,182 @@
+// Package ask lets the handlers of the official SDK ask their user, with package elicit.
+//
+//	mcp.AddTool(server, &mcp.Tool{Name: "remove"}, ask.AskingTool(remove))
+//
+// The server must be protected with gosdk.Protect or by a door of package wire: otherwise a call that would ask fails.
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/adapter"
+	"github.com/tripseal/tripseal/elicit"
+)
+
+// AskingTool makes a typed tool of the SDK of a handler that asks its user questions. Its errors are tool errors.
+func AskingTool[In, Out any](
+	handler func(ctx context.Context, ask *elicit.Asker, in In) (Out, error),
+) mcp.ToolHandlerFor[In, Out] {
+	return WithAsker(func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		out, err := handler(ctx, elicit.From(ctx), in)
+		return nil, out, err
+	})
+}
+
+// WithAsker wraps the handler of a typed tool, so that every function that the handler calls can ask: [elicit.From]
+// returns the asker of the call.
+func WithAsker[In, Out any](handler mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
+		var none Out
+		asked, err := runTool(ctx, req, func(ctx context.Context) (err error) {
+			result, out, err = handler(ctx, req, in)
+			return err
+		})
+		if err != nil || asked != nil {
+			return asked, none, err
+		}
+		return result, out, nil
+	}
+}
+
+// RawToolWithAsker is [WithAsker] for a tool that is added with mcp.Server.AddTool.
+func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		asked, err := runTool(ctx, req, func(ctx context.Context) (err error) {
+			result, err = handler(ctx, req)
+			return err
+		})
+		if elicit.IsForClient(err) {
+			result := new(mcp.CallToolResult)
+			result.SetError(err)
+			return result, nil
+		}
+		if err != nil || asked != nil {
+			return asked, err
+		}
+		return result, nil
+	}
+}
+
+func runTool(ctx context.Context, req *mcp.CallToolRequest, handler func(context.Context) error) (*mcp.CallToolResult, error) {
+	questions, state, err := run(ctx, "tools/call", req.Params.Name, req, req.Params.Meta, req.Params.RequestState, req.Params.InputResponses, handler)
+	if err != nil || questions == nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
+}
+
+// PromptWithAsker is [WithAsker] for the handler of a prompt.
+func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
+	return func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
+		questions, state, err := run(ctx, "prompts/get", req.Params.Name, req, req.Params.Meta, req.Params.RequestState,
+			req.Params.InputResponses, func(ctx context.Context) (err error) { result, err = handler(ctx, req); return err })
+		switch {
+		case err != nil:
+			return nil, withCode(err)
+		case questions != nil:
+			return &mcp.GetPromptResult{InputRequests: questions, RequestState: state}, nil
+		}
+		return result, nil
+	}
+}
+
+// ResourceWithAsker is [WithAsker] for the handler of a resource or of a template.
+func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
+		questions, state, err := run(ctx, "resources/read", req.Params.URI, req, req.Params.Meta, req.Params.RequestState,
+			req.Params.InputResponses, func(ctx context.Context) (err error) { result, err = handler(ctx, req); return err })
+		switch {
+		case err != nil:
+			return nil, withCode(err)
+		case questions != nil: // for older clients, the SDK requires Contents even beside questions
+			return &mcp.ReadResourceResult{InputRequests: questions, RequestState: state, Contents: []*mcp.ResourceContents{}}, nil
+		}
+		return result, nil
+	}
+}
+
+// run calls a handler. If the call asks, run returns the questions and the state.
+func run(
+	ctx context.Context, method, target string, req mcp.Request, meta mcp.Meta, state string, answers mcp.InputResponseMap,
+	handler func(context.Context) error,
+) (mcp.InputRequestMap, string, error) {
+	call := elicit.Call{Method: method, Target: target, Request: req, Meta: meta, State: state}
+	call.Answers = func() map[string]json.RawMessage { return AnswersOf(answers) }
+	call.Can = func() adapter.Capabilities { return declaredBy(req, meta) }
+	pending, err := elicit.Run(ctx, call, func(ctx context.Context, _ *elicit.Asker) error { return handler(ctx) })
+	var failed tripseal.WireError
+	if errors.As(err, &failed) {
+		return nil, "", &jsonrpc.Error{Code: failed.Code, Message: failed.Message, Data: failed.Data}
+	}
+	if pending == nil {
+		return nil, "", err
+	}
+	questions := make(mcp.InputRequestMap, len(pending.Questions))
+	for _, q := range pending.Questions {
+		switch q.Kind {
+		case tripseal.KindForm:
+			questions[q.Key] = &mcp.ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: q.Schema}
+		case tripseal.KindURL:
+			questions[q.Key] = &mcp.ElicitParams{Mode: "url", Message: q.Message, URL: q.URL, ElicitationID: q.ElicitationID}
+		case tripseal.KindRoots:
+			questions[q.Key] = &mcp.ListRootsParams{}
+		default:
+			var plain mcp.CreateMessageParams
+			withTools := new(mcp.CreateMessageWithToolsParams)
+			if questions[q.Key] = &plain; json.Unmarshal(q.Params, &plain) != nil || hasTools(q.Params) {
+				questions[q.Key] = withTools
+				if err := json.Unmarshal(q.Params, withTools); err != nil {
+					return nil, "", fmt.Errorf("the params of a sampling request: %w", err)
+				}
+			}
+		}
+	}
+	return questions, pending.State, nil
+}
+
+func hasTools(params json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(params, &members) == nil && (members["tools"] != nil || members["toolChoice"] != nil)
+}
+
+// AnswersOf returns the answers that the SDK has decoded as JSON, for an [elicit.Arrival].
+func AnswersOf(responses mcp.InputResponseMap) map[string]json.RawMessage {
+	answers := make(map[string]json.RawMessage, len(responses))
+	for key, response := range responses {
+		answers[key], _ = json.Marshal(response) // what cannot be written is no answer
+	}
+	return answers
+}
+
+// declaredBy returns what the client has declared, in the request or in its handshake.
+func declaredBy(req mcp.Request, meta mcp.Meta) adapter.Capabilities {
+	declared, roots := meta[mcp.MetaKeyClientCapabilities], true
+	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil && declared == nil {
+		if handshake := session.InitializeParams(); handshake != nil && handshake.Capabilities != nil {
+			declared, roots = handshake.Capabilities, handshake.Capabilities.RootsV2 != nil // the JSON always has roots
+		}
+	}
+	var members map[string]any
+	if text, err := json.Marshal(declared); err == nil {
+		json.Unmarshal(text, &members) // what cannot be read was not declared
+	}
+	can := adapter.CapabilitiesIn(members)
+	can.Roots = can.Roots && roots
+	return can
+}
+
+// withCode gives the code -32602 to an error that is for the client: prompts and resources have no tool errors.
+func withCode(err error) error {
+	var coded *jsonrpc.Error
+	if elicit.IsForClient(err) && !errors.As(err, &coded) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return err
+}
