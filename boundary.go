@@ -68,7 +68,7 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
+			format.waives &^= ClaimSingleUse | ClaimElicit // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that the key source is told the lifetime of tokens only if New accepts the config
@@ -131,7 +131,7 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 
 // Missing returns the given claims that the tokens sealed by this boundary do not prove. It
 // leaves out the claims that [Config.Waive] names. But with an unsealed format, such as
-// compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
+// compat.Plaintext, [ClaimElicit] and [ClaimSingleUse] are missing even if they are
 // waived. Call Missing when you register a handler that relies on a claim, and refuse the
 // boundary if the claim is missing.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }

@@ -25,6 +25,7 @@ type Claims struct {
 
 	State    string // what the handler wrote
 	HasState bool   // true if the handler wrote a state, even an empty one
+	Elicit   bool   // true if package elicit wrote the state for the handler
 }
 
 // ClaimSet is a set of things that a token can prove. The config of a boundary demands
@@ -41,13 +42,13 @@ const (
 	ClaimQuestions                      // which questions were asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // an id of this round, so that a replay store can make the token work only once
-	ClaimWording                        // the exact wording of the questions; by this claim, package elicit recognises the states that it wrote
+	ClaimElicit                         // whether package elicit wrote the state, which no other handler may get, or a handler did
 
 	claimsEnd
 	allClaims = claimsEnd - 1
 )
 
-var claimNames = []string{"request", "arguments", "audience", "user", "questions", "flow", "single use", "wording"}
+var claimNames = []string{"request", "arguments", "audience", "user", "questions", "flow", "single use", "elicit"}
 
 // String returns the names of the claims in the set. It is for logs and error messages.
 func (c ClaimSet) String() string {

@@ -107,7 +107,7 @@ func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
 
 func TestWaiversAreLogged(t *testing.T) {
 	s := newService(t, tripseal.Config{AlsoOpen: []tripseal.Accepted{{Format: readable{}, Waive: allClaims &^ tripseal.ClaimSingleUse}}})
-	if logged := s.book.last(t); logged["claims"] != "request, arguments, audience, user, questions, flow, wording" || logged["format"] != "plain." {
+	if logged := s.book.last(t); logged["claims"] != "request, arguments, audience, user, questions, flow, elicit" || logged["format"] != "plain." {
 		t.Errorf("the log says %v", logged)
 	}
 }

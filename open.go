@@ -3,9 +3,11 @@ package tripseal
 import (
 	"context"
 	"crypto/subtle"
+	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal/internal/native"
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // Open begins a round: call it for every request that can carry a state, before its
@@ -220,6 +222,14 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 	round.waived, round.named = f.waives, f.carries&ClaimRequest != 0
 	if f.carries&ClaimQuestions == 0 {
 		round.questions = questionList{}
+	}
+	if f.carries&ClaimElicit == 0 {
+		round.claims.Elicit = false
+		if f.waives&ClaimElicit != 0 {
+			if state, marked := strings.CutPrefix(round.claims.State, whose.Mark); marked {
+				round.claims.State, round.claims.Elicit = state, true
+			}
+		}
 	}
 	return nil
 }

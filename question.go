@@ -34,9 +34,8 @@ const (
 // kind. Questions can be compared with ==. An adapter passes one to [Boundary.Seal] for
 // each entry.
 type Question struct {
-	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
-	Kind   Kind     // tells which kind of answer fits
-	Digest [16]byte // a digest of the question's exact wording; zero means that the caller gives no digest
+	Key  string // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
+	Kind Kind   // tells which kind of answer fits
 }
 
 func (q *Question) wellFormed() bool {
@@ -77,9 +76,13 @@ func distinctKeys(questions []Question) bool {
 // Accepts reports whether an answer may reach the handler. The previous round must have
 // asked a question with this key, and an answer of this kind must fit it. An adapter
 // calls Accepts for each answer, and drops the answer if Accepts returns false. On a
-// first round, Accepts always returns false. If the operator waived [ClaimQuestions] for
-// the token's format, Accepts returns true for every answer.
+// first round, Accepts always returns false, and also if package elicit asked: see
+// [Round.Elicit]. If the operator waived [ClaimQuestions] for the token's format, Accepts
+// returns true for every other answer.
 func (r *Round) Accepts(key string, kind Kind) bool {
+	if r.claims.Elicit {
+		return false
+	}
 	if r.waived&ClaimQuestions != 0 {
 		return true
 	}
@@ -94,22 +97,13 @@ type questionList struct {
 	order string // two bytes for each question, sorted by key: where the question begins in questionList.text
 }
 
-const flagQuestionDigest = 1 << 7
-
-const _ = uint16(MaxQuestions * (2 + MaxQuestionKey + digestSize)) // compiles only if two bytes can hold every position in a text of questions
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey)) // compiles only if two bytes can hold every position in a text of questions
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {
 		q := &questions[i]
-		kind := byte(q.Kind)
-		if q.Digest != [digestSize]byte{} {
-			kind |= flagQuestionDigest
-		}
-		dst = append(dst, kind, byte(len(q.Key)))
+		dst = append(dst, byte(q.Kind), byte(len(q.Key)))
 		dst = append(dst, q.Key...)
-		if kind&flagQuestionDigest != 0 {
-			dst = append(dst, q.Digest[:]...)
-		}
 	}
 	return dst
 }
@@ -150,18 +144,8 @@ func cutQuestion(text string) (q Question, rest string, ok bool) {
 	if len(text) < 2 || len(text)-2 < int(text[1]) {
 		return q, "", false
 	}
-	kind, size := text[0], int(text[1])
-	q.Kind, q.Key, rest = Kind(kind&^flagQuestionDigest), text[2:2+size], text[2+size:]
-	if kind&flagQuestionDigest != 0 {
-		if len(rest) < digestSize {
-			return q, "", false
-		}
-		copy(q.Digest[:], rest)
-		rest = rest[digestSize:]
-		if q.Digest == [digestSize]byte{} {
-			return q, "", false
-		}
-	}
+	size := int(text[1])
+	q.Kind, q.Key, rest = Kind(text[0]), text[2:2+size], text[2+size:]
 	return q, rest, q.wellFormed()
 }
 

@@ -14,9 +14,9 @@ func TestQuestionsComeBack(t *testing.T) {
 	s := newService(t, tripseal.Config{})
 	asked := []tripseal.Question{
 		{Key: "confirm", Kind: tripseal.KindForm},
-		{Key: "login", Kind: tripseal.KindURL, Digest: [16]byte{1, 2, 3}},
+		{Key: "login", Kind: tripseal.KindURL},
 		{Key: "", Kind: tripseal.KindSampling},
-		{Key: strings.Repeat("k", 128), Kind: tripseal.KindRoots, Digest: [16]byte{15: 1}},
+		{Key: strings.Repeat("k", 128), Kind: tripseal.KindRoots},
 		{Key: "bin\x00\xffary", Kind: tripseal.KindForm},
 	}
 	round := s.accept(t, deploy(), s.first(t, deploy(), step, asked...))

@@ -18,7 +18,8 @@ const (
 	flagState    = 1 << 0
 	flagAudience = 1 << 1
 	flagUser     = 1 << 2
-	flagsKnown   = flagState | flagAudience | flagUser
+	flagElicit   = 1 << 3
+	flagsKnown   = flagState | flagAudience | flagUser | flagElicit
 
 	maxRound = 1<<16 - 1
 )
@@ -54,6 +55,9 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	}
 	if b.User != "" {
 		flags |= flagUser
+	}
+	if c.Elicit {
+		flags |= flagElicit
 	}
 	var head [headSize]byte
 	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
@@ -152,8 +156,8 @@ func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSi
 // allocation. The reason is "" if the record is well-formed.
 func (rec *record) decode(c *contents) Reason {
 	questions, state, ok := cutQuestions(rec.rest, rec.questions)
-	hasState := rec.head[atFlags]&flagState != 0
-	if !ok || !hasState && state != "" {
+	hasState, elicit := rec.head[atFlags]&flagState != 0, rec.head[atFlags]&flagElicit != 0
+	if !ok || !hasState && (state != "" || elicit) {
 		return ReasonMalformed
 	}
 	issued := rec.issued()
@@ -166,6 +170,7 @@ func (rec *record) decode(c *contents) Reason {
 		Round:     rec.round(),
 		State:     state,
 		HasState:  hasState,
+		Elicit:    elicit,
 	}
 	return ""
 }
@@ -243,10 +248,10 @@ func inspectState(payload []byte) (inspect.State, error) {
 	s := inspect.State{
 		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,
 		Audience: rec.audience != nil, User: rec.user != nil,
-		State: c.State, HasState: c.HasState,
+		State: c.State, HasState: c.HasState, Elicit: c.Elicit,
 	}
 	for q := range held.questions.inOrder {
-		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind), Worded: q.Digest != [digestSize]byte{}})
+		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind)})
 	}
 	s.Limits = func(at time.Time, maxFlow time.Duration, maxRounds int) string {
 		return string(timeReason(at.UnixMilli(), c, true, maxFlow, maxRounds))

@@ -18,7 +18,7 @@ func testBinding() *Binding {
 func testClaims() Claims {
 	return Claims{
 		Issued: 1_800_000_000_000, Expires: 1_800_000_600_000, Flow: [16]byte{1, 2, 3}, FlowStart: 1_799_999_999_000, Round: 2,
-		Questions: []Question{{Key: "confirm", Kind: KindForm}, {Key: "", Kind: KindURL, Digest: [16]byte{7}}},
+		Questions: []Question{{Key: "confirm", Kind: KindForm}, {Key: "", Kind: KindURL}},
 		State:     "step=1", HasState: true,
 	}
 }
@@ -67,7 +67,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		"another purpose":    {func(p []byte) []byte { p[0] = 'C'; return p }, ReasonVersion},
 		"version 0":          {func(p []byte) []byte { p[1] = 0; return p }, ReasonVersion},
 		"version 2":          {func(p []byte) []byte { p[1] = 2; return p }, ReasonVersion},
-		"unknown flag":       {func(p []byte) []byte { p[2] |= 8; return p }, ReasonMalformed},
+		"unknown flag":       {func(p []byte) []byte { p[2] |= 16; return p }, ReasonMalformed},
 		"highest flag":       {func(p []byte) []byte { p[2] |= 128; return p }, ReasonMalformed},
 		"lifetime 0":         {func(p []byte) []byte { clear(p[atLifetime : atLifetime+5]); return p }, ReasonMalformed},
 		"round 0":            {func(p []byte) []byte { clear(p[atRound : atRound+2]); return p }, ReasonMalformed},
@@ -83,7 +83,11 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		"kind 0":        {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
 		"kind 5":        {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
 		"key too long":  {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
-		"zero digest":   {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
+		"kind 129":      {func(p []byte) []byte { p[questions+1] |= 128; return p }, ReasonMalformed},
+		"elicit without a state": {func(p []byte) []byte {
+			p[2] = p[2]&^flagState | flagElicit
+			return bytes.TrimSuffix(p, []byte("step=1"))
+		}, ReasonMalformed},
 	} {
 		rec, reason := parseRecord(c.change(bytes.Clone(good)))
 		if reason == "" {
@@ -100,7 +104,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		t.Error("two questions of one key are sealed")
 	}
 	payload := testRecord(t, testClaims(), testBinding())
-	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
+	payload = bytes.Replace(payload, []byte("\x02\x00step"), []byte("\x02\x07confirmstep"), 1)
 	if rec, reason := parseRecord(payload); reason != "" {
 		t.Error(reason)
 	} else if reason := rec.decode(new(contents)); reason != ReasonMalformed {
@@ -130,7 +134,6 @@ func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 		questions := make([]Question, n)
 		for i := range questions {
 			questions[i] = Question{Key: strings.Repeat("k", MaxQuestionKey-2) + fmt.Sprintf("%02d", i*37%n), Kind: KindForm}
-			questions[i].Digest[0] = byte(i % 2)
 		}
 		if before := slices.Clone(questions); !wellFormed(questions) || !opens(questions) || !slices.Equal(before, questions) {
 			t.Errorf("%d questions are refused or changed", n)

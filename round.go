@@ -46,9 +46,24 @@ func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // State returns what the handler wrote in the previous round, and true. It returns false
-// if the handler wrote no state or this is a first round. Pass the state to the handler
-// in place of the token.
-func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
+// if the handler wrote no state, if this is a first round, or if package elicit wrote the
+// state. Pass the state to the handler in place of the token.
+func (r *Round) State() (state string, ok bool) {
+	if r.claims.Elicit {
+		return "", false
+	}
+	return r.claims.State, r.claims.HasState
+}
+
+// Elicit returns what package elicit wrote in the previous round, and true. No handler may get this
+// state, nor the answers that came with it: State and Accepts return nothing of them. An adapter
+// passes both to elicit.Arrive.
+func (r *Round) Elicit() (state string, ok bool) {
+	if !r.claims.Elicit {
+		return "", false
+	}
+	return r.claims.State, true
+}
 
 // First reports whether this is a first round: the request brought no token, or its token
 // was rejected and [Config.AskAgain] applied. On a first round nothing was asked before,
@@ -71,7 +86,7 @@ func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
 // Waived returns the claims that the operator waived because the token's format cannot carry them.
 // It is zero on a first round. For an unsealed format, such as compat.Plaintext, the result has
-// neither [ClaimWording] nor [ClaimSingleUse], even if the operator waived them. An adapter calls
+// neither [ClaimElicit] nor [ClaimSingleUse], even if the operator waived them. An adapter calls
 // Waived to find out what it must check itself.
 func (r *Round) Waived() ClaimSet { return r.waived }
 

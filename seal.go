@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a
@@ -65,6 +66,9 @@ func (b *Boundary) mint(
 		return "", fail
 	}
 	// 5. Seal the claims into a token.
+	if claims.Elicit && format.carries&ClaimElicit == 0 { // the operator waived the claim
+		claims.State = whose.Mark + claims.State
+	}
 	token, fail := format.seal(ctx, round, &claims)
 	if fail != nil {
 		return "", fail
@@ -83,9 +87,16 @@ func (b *Boundary) mint(
 func (b *Boundary) next(
 	ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question,
 ) (claims Claims, fail *failure) {
-	// 1. Do the checks that cost nothing.
+	// 1. Do the checks that cost nothing, and find out whose state it is.
 	if round == nil || round.boundary != b {
 		return claims, failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
+	}
+	elicited, demanded := false, b.demanded(&round.binding)
+	if state != nil {
+		var written string
+		if written, elicited = whose.Verify(*state); elicited {
+			state, demanded = &written, demanded|ClaimElicit
+		}
 	}
 	if state != nil && len(*state) > b.config.MaxState {
 		return claims, failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
@@ -95,7 +106,7 @@ func (b *Boundary) next(
 			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes",
 			len(questions), MaxQuestions, MaxQuestionKey)
 	}
-	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+	if missing := format.missing(demanded); missing != 0 {
 		return claims, lacking(missing)
 	}
 	// 2. Find out who is calling.
@@ -111,7 +122,7 @@ func (b *Boundary) next(
 		return claims, failed(reason)
 	}
 	if state != nil {
-		claims.State, claims.HasState = *state, true
+		claims.State, claims.HasState, claims.Elicit = *state, true, elicited
 	}
 	return claims, nil
 }
@@ -144,7 +155,7 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		claims  Claims
 	}{round.binding, Claims{
 		claims.Issued, claims.Expires, claims.Flow, claims.FlowStart, claims.Round,
-		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState,
+		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState, claims.Elicit,
 	}}
 	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
 	fail = guardFormat(func() (err error) {

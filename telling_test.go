@@ -73,8 +73,8 @@ func TestWhatIsWaivedCanBeAsked(t *testing.T) {
 	if round := native.accept(t, deploy(), "plain.hush"); round.Waived() != allClaims {
 		t.Errorf("waived for the other: %v", round.Waived())
 	}
-	foreign := newService(t, tripseal.Config{Format: readable{}, Waive: allClaims &^ tripseal.ClaimWording})
-	if missing := foreign.Missing(allClaims); missing != tripseal.ClaimWording || missing.String() != "wording" {
+	foreign := newService(t, tripseal.Config{Format: readable{}, Waive: allClaims &^ tripseal.ClaimElicit})
+	if missing := foreign.Missing(allClaims); missing != tripseal.ClaimElicit || missing.String() != "elicit" {
 		t.Errorf("the other's lack %v", missing)
 	}
 }

@@ -174,13 +174,13 @@ func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
 	}
 }
 
-// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording waives all claims for an unsealed
-// format. For ClaimSingleUse and ClaimWording, the waiver must have no effect: the boundary must
+// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrElicit waives all claims for an unsealed
+// format. For ClaimSingleUse and ClaimElicit, the waiver must have no effect: the boundary must
 // report them as missing, and the round must not report them as waived. The test also presents a
 // state for a tool that is not among the format's tools: the state must be rejected.
 func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	store := storeFunc(func(context.Context, tripseal.Use) (bool, error) { return true, nil })
-	never := tripseal.ClaimSingleUse | tripseal.ClaimWording
+	never := tripseal.ClaimSingleUse | tripseal.ClaimElicit
 	keys := newRing(t, newKey(t))
 	s := newService(t, tripseal.Config{
 		Keys: keys, Replay: store, ReplayTools: []string{"deploy"},

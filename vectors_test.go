@@ -55,12 +55,12 @@ type vectorClaims struct {
 	Principal string           `json:"principal_digest,omitempty"`
 	Questions []vectorQuestion `json:"questions"`
 	State     *string          `json:"state,omitempty"`
+	Elicit    bool             `json:"elicit,omitempty"`
 }
 
 type vectorQuestion struct {
-	Key    string `json:"key"`
-	Kind   Kind   `json:"kind"`
-	Digest string `json:"digest,omitempty"`
+	Key  string `json:"key"`
+	Kind Kind   `json:"kind"`
 }
 
 type digestVector struct {
@@ -116,16 +116,13 @@ func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
 		v.Principal = hex.EncodeToString(d.user[:])
 	}
 	for _, q := range c.Questions {
-		vq := vectorQuestion{Key: q.Key, Kind: q.Kind}
-		if q.Digest != [16]byte{} {
-			vq.Digest = hex.EncodeToString(q.Digest[:])
-		}
-		v.Questions = append(v.Questions, vq)
+		v.Questions = append(v.Questions, vectorQuestion{q.Key, q.Kind})
 	}
 	if c.HasState {
 		state := hex.EncodeToString([]byte(c.State))
 		v.State = &state
 	}
+	v.Elicit = c.Elicit
 	return v
 }
 
@@ -196,6 +193,7 @@ func mintVectors(t *testing.T) {
 		state     *string
 		questions []Question
 		rounds    int
+		elicit    bool
 	}{
 		{vector: vector{Name: "every claim", Method: "tools/call", Target: "deploy", Arguments: text(`{"region":"eu","replicas":3}`),
 			Audience: "deploy.example.com", Principal: "alice"},
@@ -205,10 +203,12 @@ func mintVectors(t *testing.T) {
 		{vector: vector{Name: "null arguments", Method: "tools/call", Target: "x", Arguments: text(" null "), Principal: "bob"}, state: state("s"), rounds: 2},
 		{vector: vector{Name: "odd arguments", Method: "tools/call", Target: "ünïcödé 🦭",
 			Arguments: text(`{"z":[1e400,-0.0,0.050,"\ud800","\ud83d\ude00"],"\u0061":{"b":null,"":true}}`), Audience: "svc", Principal: "carol"},
-			state: state("\x00\xff binary"), questions: []Question{{Key: "login", Kind: KindURL, Digest: [16]byte{1, 2, 3, 15: 255}},
+			state: state("\x00\xff binary"), questions: []Question{{Key: "login", Kind: KindURL},
 				{Key: "", Kind: KindSampling}, {Key: strings.Repeat("k", 128), Kind: KindRoots}}, rounds: 20},
 		{vector: vector{Name: "a long state", Method: "tools/call", Target: "x", Arguments: text(`[]`), Audience: strings.Repeat("a", 300)},
 			state: state(strings.Repeat("0123456789", 100)), rounds: 3},
+		{vector: vector{Name: "a state of elicit", Method: "tools/call", Target: "x", Principal: "dave"},
+			state: state("2:"), questions: []Question{{Key: "confirm", Kind: KindForm}}, rounds: 1, elicit: true},
 	}
 	for _, c := range cases {
 		v := c.vector
@@ -231,7 +231,7 @@ func mintVectors(t *testing.T) {
 					t.Fatal(reason)
 				}
 				if c.state != nil {
-					claims.State, claims.HasState = *c.state, true
+					claims.State, claims.HasState, claims.Elicit = *c.state, true, c.elicit
 				}
 				if claims.Arguments, err = format.Digest(v.binding()); err != nil {
 					t.Fatal(err)
@@ -289,6 +289,8 @@ func mintVectors(t *testing.T) {
 	sealed("sealed, but version 2", func(p []byte) []byte { p[1] = 2; return p })
 	sealed("sealed, but an unknown flag", func(p []byte) []byte { p[2] |= 16; return p })
 	sealed("sealed, but a state without its flag", func(p []byte) []byte { p[2] &^= 1; return p })
+	sealed("sealed, but a state of elicit without a state", func(p []byte) []byte { p[2] = p[2]&^1 | 8; return p[:len(p)-len("step=1")] })
+	sealed("sealed, but a kind with its highest bit", func(p []byte) []byte { p[headSize+33] |= 128; return p })
 	sealed("sealed, but round 0", func(p []byte) []byte { clear(p[atRound : atRound+2]); return p })
 	sealed("sealed, but cut within a question", func(p []byte) []byte { return p[:headSize+32+4] })
 

@@ -2,8 +2,7 @@
 // use an adapter, such as gosdk or mcpgo.
 //
 // An adapter moves fields between an SDK and a [tripseal.Boundary], and the boundary decides what is accepted. This
-// package asks only what the client can answer ([Capabilities]), finds states that are for another kind of handler
-// ([PinsWording]), and seals the cursors of lists ([ListCursors]).
+// package asks only what the client can answer ([Capabilities]), and seals the cursors of lists ([ListCursors]).
 package adapter
 
 // StartOver is the text of a tool result that tells a model what to do after a token was rejected. An adapter can send

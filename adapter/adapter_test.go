@@ -12,7 +12,6 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
-	"github.com/tripseal/tripseal/sealtest"
 )
 
 func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
@@ -73,34 +72,6 @@ func TestCursorsOfToolsNeedAUserIfTheBoundarySaysSo(t *testing.T) {
 		}
 		if adapter.ListCursors(boundary) == nil {
 			t.Error("no cursors for lists")
-		}
-	}
-}
-
-func TestATokenPinsTheWordingOfAllItsQuestionsOrOfNone(t *testing.T) {
-	boundary := sealtest.Boundary(t)
-	request := tripseal.Request{Method: "tools/call", Target: "t"}
-	digest := [16]byte{15: 1}
-	for name, c := range map[string]struct {
-		questions []tripseal.Question
-		want      bool
-	}{
-		"no question": {nil, false},
-		"no digest":   {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm}}, false},
-		"one digest":  {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm, Digest: digest}, {Key: "b", Kind: tripseal.KindRoots}}, false},
-		"the last":    {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm}, {Key: "b", Kind: tripseal.KindRoots, Digest: digest}}, false},
-		"all digests": {[]tripseal.Question{{Key: "a", Kind: tripseal.KindForm, Digest: digest}, {Key: "b", Kind: tripseal.KindRoots, Digest: digest}}, true},
-	} {
-		round, err := boundary.Open(t.Context(), request, "")
-		if err != nil || adapter.PinsWording(&round) {
-			t.Fatalf("a first round: %v", err)
-		}
-		token, err := boundary.Seal(t.Context(), &round, nil, c.questions...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if round, err = boundary.Open(t.Context(), request, token); err != nil || adapter.PinsWording(&round) != c.want {
-			t.Errorf("%s: %v, %v", name, adapter.PinsWording(&round), err)
 		}
 	}
 }

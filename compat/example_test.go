@@ -85,7 +85,7 @@ func ExamplePlaintext() {
 		panic(err)
 	}
 	everything := tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
-		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording
+		tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimElicit
 
 	// Roll-out 1: open both formats. Leave states unsealed: some replicas cannot open native tokens yet.
 	first, err := tripseal.New(tripseal.Config{

@@ -14,7 +14,7 @@ import (
 )
 
 const everything = tripseal.ClaimRequest | tripseal.ClaimArguments | tripseal.ClaimAudience | tripseal.ClaimUser |
-	tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimWording
+	tripseal.ClaimQuestions | tripseal.ClaimFlow | tripseal.ClaimSingleUse | tripseal.ClaimElicit
 
 func newRing(t *testing.T) *tripseal.Ring {
 	t.Helper()
@@ -159,7 +159,7 @@ func TestPlaintextServesOnlyItsTools(t *testing.T) {
 
 func TestPlaintextNeedsEveryWaiverByName(t *testing.T) {
 	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
-	for claim := tripseal.ClaimRequest; claim <= tripseal.ClaimWording; claim <<= 1 {
+	for claim := tripseal.ClaimRequest; claim <= tripseal.ClaimElicit; claim <<= 1 {
 		for name, config := range map[string]tripseal.Config{
 			"first": firstRollOut(plaintext, everything&^claim, ring), "second": secondRollOut(plaintext, everything&^claim, ring),
 		} {

@@ -71,13 +71,13 @@ func (p *Protector) serveOlder(
 	ctx context.Context, next mcp.MethodHandler, req mcp.Request, c *call,
 ) (mcp.Result, error) {
 	session := req.GetSession().(*mcp.ServerSession)
-	o := &olderCall{Call: through.Call{Context: ctx, Session: session, Extra: req.GetExtra()}, protector: p}
+	o := &olderCall{Call: p.begin(ctx, req, c), protector: p}
 	o.Older = o
 	defer o.end()
 	if err := p.open(o, &o.round, c, c.token); err != nil {
 		return nil, err
 	}
-	state, answers := p.input(ctx, &o.round, c)
+	state, answers := p.input(&o.Call, &o.round, c)
 	for {
 		result, err := next(o, c.method, withInput(req, state, answers))
 		if o.answered(); err != nil {

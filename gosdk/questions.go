@@ -42,26 +42,11 @@ func pin(questions mcp.InputRequestMap, room []tripseal.Question) ([]tripseal.Qu
 }
 
 // checkDeclared returns the protocol's error -32021 if the client has not declared that it can answer the questions,
-// as revision 2026-07-28 requires. A client declares its capabilities in each request, or else in the handshake.
+// as revision 2026-07-28 requires.
 func checkDeclared(session mcp.Session, meta map[string]any, questions mcp.InputRequestMap) error {
-	declared := adapter.Capabilities{}
-	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
-	case nil:
-		serving, ok := session.(*mcp.ServerSession)
-		if !ok || serving == nil {
-			return nil // a unit test calls the handler: there is no client
-		}
-		declared = declaredBy(serving)
-	case map[string]any:
-		declared = adapter.CapabilitiesIn(value)
-	default: // a Go value, from a client in the same process
-		var members map[string]any
-		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &members) == nil {
-			declared = adapter.CapabilitiesIn(members)
-		}
-	}
+	can := declared(session, meta)
 	for _, question := range questions {
-		if !declared.Meet(needOf(question)) {
+		if !can.Meet(needOf(question)) {
 			needs := make([]adapter.Need, 0, len(questions))
 			for _, question := range questions {
 				needs = append(needs, needOf(question))
@@ -78,9 +63,24 @@ func needOf(question mcp.InputRequest) adapter.Need {
 	return adapter.Need{Kind: kindOf(question), Tools: withTools != nil && len(withTools.Tools) > 0}
 }
 
-// declaredBy returns the capabilities that a client declared in its handshake.
-func declaredBy(session *mcp.ServerSession) (c adapter.Capabilities) {
-	params := session.InitializeParams()
+// declared returns what a client has declared that it can answer, in the request's _meta or else in its handshake.
+func declared(session mcp.Session, meta map[string]any) (c adapter.Capabilities) {
+	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
+	case nil:
+	case map[string]any:
+		return adapter.CapabilitiesIn(value)
+	default: // a Go value, from a client in the same process
+		var members map[string]any
+		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &members) == nil {
+			c = adapter.CapabilitiesIn(members)
+		}
+		return c
+	}
+	serving, ok := session.(*mcp.ServerSession)
+	if !ok || serving == nil { // a unit test calls the handler: there is no client that lacks anything
+		return adapter.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true}
+	}
+	params := serving.InitializeParams()
 	if params == nil || params.Capabilities == nil {
 		return c
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/elicit"
 	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
@@ -78,14 +79,14 @@ type openCall struct {
 func (p *Protector) serveCall(
 	ctx context.Context, next mcp.MethodHandler, req mcp.Request, c *call,
 ) (mcp.Result, error) {
-	o := &openCall{Call: through.Call{Context: ctx, Session: req.GetSession(), Extra: req.GetExtra()}}
+	o := &openCall{Call: p.begin(ctx, req, c)}
 	opened := c.token != "" || len(c.answers) > 0
 	inner := req
 	if opened {
 		if err := p.open(o, &o.round, c, c.token); err != nil {
 			return nil, err
 		}
-		state, answers := p.input(ctx, &o.round, c)
+		state, answers := p.input(&o.Call, &o.round, c)
 		inner = withInput(req, state, answers)
 	}
 	result, err := next(o, c.method, inner)
@@ -126,6 +127,14 @@ func (p *Protector) serveCall(
 	return withState(uncached(result), token), nil
 }
 
+// begin returns the context of a call.
+func (p *Protector) begin(ctx context.Context, req mcp.Request, c *call) through.Call {
+	return through.Call{
+		Context: ctx, Session: req.GetSession(), Extra: req.GetExtra(),
+		Arrival: elicit.Arrival{Method: c.method, Target: c.target, Logger: p.options.Logger},
+	}
+}
+
 // open opens a token, or begins a first round if there is none. The context tells who is calling.
 func (p *Protector) open(ctx context.Context, round *tripseal.Round, c *call, token string) (err error) {
 	if *round, err = p.boundary.Open(ctx, c.request(p.caller), token); err != nil {
@@ -136,7 +145,19 @@ func (p *Protector) open(ctx context.Context, round *tripseal.Round, c *call, to
 
 // input returns the state and the answers that the handler may see. In a first round nothing was asked, so answers are
 // dropped, except for tools in Options.Unsolicited.
-func (p *Protector) input(ctx context.Context, round *tripseal.Round, c *call) (string, mcp.InputResponseMap) {
+// What package elicit wrote, and the answers to it, reach package elicit alone.
+func (p *Protector) input(ctx *through.Call, round *tripseal.Round, c *call) (string, mcp.InputResponseMap) {
+	if state, ok := round.Elicit(); ok {
+		ctx.Arrival.State, ctx.Arrival.Answers = state, answersOf(c.answers)
+		asked := 0
+		for q := range round.Asked {
+			if answer, ok := c.answers[q.Key]; ok && q.Kind.Takes(kindOfAnswer(answer)) {
+				asked++
+			}
+		}
+		round.Dropped(ctx, len(c.answers)-asked)
+		return "", nil
+	}
 	state, _ := round.State()
 	answers := keep(c.answers, round, c.token == "" && c.method == methodTool && p.unsolicited[c.target])
 	round.Dropped(ctx, len(c.answers)-len(answers))

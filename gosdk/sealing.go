@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
 // The functions below are for handlers that seal their own states, on a server without [Protect]. Such a handler cannot
@@ -26,7 +27,7 @@ func (p *Protector) Request(req mcp.Request) tripseal.Request {
 // that opens its own tokens must not read the request's InputResponses.
 func (p *Protector) Answers(ctx context.Context, round *tripseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := readCall(req)
-	_, answers := p.input(ctx, round, &c)
+	_, answers := p.input(&through.Call{Context: ctx}, round, &c)
 	return answers
 }
 

@@ -25,9 +25,9 @@ func TestFormat(t *testing.T, format tripseal.Format) {
 		Flow: [16]byte{1, 2, 3}, FlowStart: now - 5_000, Round: 3,
 		Questions: []tripseal.Question{
 			{Key: "confirm", Kind: tripseal.KindForm},
-			{Key: "", Kind: tripseal.KindURL, Digest: [16]byte{9}},
+			{Key: "", Kind: tripseal.KindURL},
 		},
-		State: "step=1", HasState: true,
+		State: "step=1", HasState: true, Elicit: carries&tripseal.ClaimElicit != 0,
 	}
 	binding := func() *tripseal.Binding {
 		b := &tripseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`)}
@@ -85,6 +85,9 @@ func TestFormat(t *testing.T, format tripseal.Format) {
 			if carries&tripseal.ClaimQuestions != 0 && !slices.Equal(got.Questions, want.Questions) {
 				t.Errorf("questions came back as %v", got.Questions)
 			}
+			if carries&tripseal.ClaimElicit != 0 && !got.Elicit {
+				t.Error("a state of package elicit came back as a state of a handler")
+			}
 			if carries&(tripseal.ClaimFlow|tripseal.ClaimSingleUse) != 0 && (got.Flow != want.Flow || got.Round != want.Round) {
 				t.Errorf("flow and round came back as %x, %d", got.Flow, got.Round)
 			}
@@ -98,7 +101,7 @@ func TestFormat(t *testing.T, format tripseal.Format) {
 	})
 	t.Run("NoStateIsNoText", func(t *testing.T) {
 		stateless := claims
-		stateless.State, stateless.HasState = "", false
+		stateless.State, stateless.HasState, stateless.Elicit = "", false, false
 		if got, err := openFor(binding(), seal(t, stateless)); err != nil || got.State != "" {
 			t.Errorf("no state came back as %q, %v", got.State, err)
 		}

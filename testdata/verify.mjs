@@ -107,7 +107,7 @@ function parseRecord(record) {
   if (uint(1) !== 0x53) refuse('the purpose is not "S"');
   if (uint(1) !== 1) refuse('the version is not known');
   const flags = uint(1);
-  if (flags & ~7) refuse('a flag is not known');
+  if (flags & ~15) refuse('a flag is not known');
   const issued = uint(6), lifetime = uint(5), age = uint(5), round = uint(2);
   if (lifetime < 1) refuse('the lifetime is 0');
   if (round < 1) refuse('the round is 0');
@@ -123,20 +123,18 @@ function parseRecord(record) {
   if (count > 64) refuse('there are more than 64 questions');
   for (let i = 0; i < count; i++) {
     const kind = uint(1), length = uint(1);
-    if ((kind & 127) < 1 || (kind & 127) > 4) refuse('a kind of question is not known');
+    if (kind < 1 || kind > 4) refuse('a kind of question is not known');
     if (length > 128) refuse('the key of a question is too long');
-    const question = { key: decodeUTF8(take(length)), kind: kind & 127 };
+    const question = { key: decodeUTF8(take(length)), kind };
     if (claims.questions.some((q) => q.key === question.key)) refuse('two questions have the same key');
-    if (kind & 128) {
-      question.digest = digest();
-      if (/^0+$/.test(question.digest)) refuse('the digest of a question is all zero');
-    }
     claims.questions.push(question);
   }
 
   const rest = take(record.length - at);
   if (flags & 1) claims.state = rest.toString('hex');
   else if (rest.length > 0) refuse('there are bytes after the last question, and no state');
+  else if (flags & 8) refuse('package elicit wrote a state, and there is none');
+  if (flags & 8) claims.elicit = true;
   return claims;
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/elicit"
 )
 
 // Config says how an [Engine] seals. Only Boundary is required.
@@ -116,6 +117,7 @@ type Exchange struct {
 	kind     kind
 	declared string // the JSON text of the capabilities that the client declares, or of what holds them
 	round    tripseal.Round
+	arrival  elicit.Arrival // what package elicit gets of the call
 	page     cursor.Page
 	agrees   func() bool // reports whether what a door knows of the call agrees with the message; may be nil
 	mark     string      // the mark of the call in its _meta; "" if it has none

@@ -293,26 +293,23 @@ func TestEmptyAnswersPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// wordedFormat gives each question a digest. Package gosdk/elicit does the same, with a digest of
-// the question's wording.
-type wordedFormat struct{ tripseal.Format }
+// elicitFormat seals every state as one that package elicit wrote.
+type elicitFormat struct{ tripseal.Format }
 
-func (f wordedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
-	for i := range claims.Questions {
-		claims.Questions[i].Digest[0] = 1
-	}
+func (f elicitFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
+	claims.Elicit = true
 	return f.Format.Seal(ctx, b, claims)
 }
 
 func TestAStateThatIsForAnotherHandlerIsKeptFromTheServer(t *testing.T) {
 	keys := tripseal.Ephemeral()
-	worded, err := tripseal.New(tripseal.Config{Format: wordedFormat{tripseal.NativeFormat(keys)}, Audience: "test"})
+	elicits, err := tripseal.New(tripseal.Config{Format: elicitFormat{tripseal.NativeFormat(keys)}, Audience: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	round, _ := worded.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}, "")
+	round, _ := elicits.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: "deploy", Principal: tripseal.User("alice")}, "")
 	text := canary
-	given, err := worded.Seal(context.Background(), &round, &text, tripseal.Question{Key: "q", Kind: tripseal.KindForm})
+	given, err := elicits.Seal(context.Background(), &round, &text, tripseal.Question{Key: "q", Kind: tripseal.KindForm})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -582,7 +579,7 @@ func TestTheProxyNeedsABoundaryWithKeys(t *testing.T) {
 	if p, err := wire.New(wire.Config{}); err == nil || p != nil {
 		t.Error("a proxy without a boundary")
 	}
-	boundary, err := tripseal.New(tripseal.Config{Format: wordedFormat{tripseal.NativeFormat(tripseal.Ephemeral())}, Audience: "x"})
+	boundary, err := tripseal.New(tripseal.Config{Format: elicitFormat{tripseal.NativeFormat(tripseal.Ephemeral())}, Audience: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

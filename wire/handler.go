@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/elicit"
 )
 
 // Options says who calls, and limits what requests may use. Set User or AllowAnonymous.
@@ -148,8 +149,15 @@ type visitContext struct {
 }
 
 func (c *visitContext) Value(key any) any {
-	if x := c.visit.exchange; x != nil && key == (exchangeKey{}) {
-		return x
+	if x := c.visit.exchange; x != nil {
+		switch key.(type) {
+		case exchangeKey:
+			return x
+		case elicit.ArrivalKey:
+			if x.kind == call {
+				return &x.arrival
+			}
+		}
 	}
 	return c.Context.Value(key)
 }

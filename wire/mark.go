@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // A mark tells a server in this process that a call came through a door: so a server can refuse a state on a transport
@@ -13,7 +15,7 @@ import (
 // client, which could use it on a transport that has no door.
 
 // MarkName is the member of a call's _meta that holds the mark of the call over standard input and output.
-const MarkName = "com.github.tripseal/call"
+const MarkName = whose.MarkName
 
 type exchangeKey struct{}
 
@@ -35,11 +37,13 @@ func (e *Engine) Through(ctx context.Context, mark string) *Exchange {
 func (x *Exchange) setMark(secret string) {
 	x.mark = secret + rand.Text()
 	x.engine.marks.Store(x.mark, x)
+	whose.Arrivals.Store(x.mark, &x.arrival)
 }
 
 func (x *Exchange) forgetMark() {
 	if x.mark != "" {
 		x.engine.marks.Delete(x.mark)
+		whose.Arrivals.Delete(x.mark)
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -124,15 +125,13 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		return
 	}
 	change := changes{}
-	// foreign is true if another server sealed the state. That server has the same keys, and uses gosdk/elicit or a
-	// similar package. The server behind this engine cannot read such a state.
-	foreign := adapter.PinsWording(&x.round)
-	if plaintext, has := x.round.State(); has && !foreign {
+	if plaintext, has := x.round.State(); has {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
 		change["requestState"] = ""
 	}
-	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given, foreign); !all {
+	x.arrival.Method, x.arrival.Target, x.arrival.Logger = x.Method, x.Target, x.engine.log
+	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
 		change["inputResponses"] = kept
 	}
 	if x.mark != "" {
@@ -261,7 +260,11 @@ func hasNull(text string) bool {
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
 // is true if the server may see all answers.
-func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
+func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer) (kept string, all bool) {
+	if state, ok := x.round.Elicit(); ok {
+		x.keepForElicit(ctx, state, given)
+		return "", len(given) == 0
+	}
 	if len(given) == 0 {
 		return text, true
 	}
@@ -269,7 +272,7 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 	drop := changes{}
 	for i := range given {
 		a := &given[i]
-		if a.kind == 0 || foreign || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
+		if a.kind == 0 || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
 			drop[a.Name] = ""
 		}
 	}
@@ -278,6 +281,22 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 		kept = drop.apply(text, 0, text)
 	}
 	return kept, len(drop) == 0
+}
+
+// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself.
+func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answer) {
+	kinds := make(map[string]tripseal.Kind, len(given))
+	x.arrival.State, x.arrival.Answers = state, make(map[string]json.RawMessage, len(given))
+	for i := range given {
+		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].Raw)
+	}
+	dropped := len(given)
+	for q := range x.round.Asked {
+		if kind, ok := kinds[q.Key]; ok && (kind == 0 || q.Kind.Takes(kind)) { // 0 may be a form in which a field is null
+			dropped--
+		}
+	}
+	x.round.Dropped(ctx, dropped)
 }
 
 func (x *Exchange) openList(ctx context.Context, m *envelope) {

@@ -98,12 +98,8 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *t
 	var questions []string
 	asked := []map[string]any{}
 	for _, q := range s.Questions {
-		words := fmt.Sprintf("%s (%s)", quoted(q.Key), kinds[q.Kind])
-		if q.Worded {
-			words = fmt.Sprintf("%s (%s, exact words sealed)", quoted(q.Key), kinds[q.Kind])
-		}
-		questions = append(questions, words)
-		asked = append(asked, map[string]any{"key": q.Key, "kind": kinds[q.Kind], "worded": q.Worded})
+		questions = append(questions, fmt.Sprintf("%s (%s)", quoted(q.Key), kinds[q.Kind]))
+		asked = append(asked, map[string]any{"key": q.Key, "kind": kinds[q.Kind]})
 	}
 	r.add("questions", "questions", orNone(strings.Join(questions, ", ")), asked)
 	switch text := fmt.Sprintf("%s: %s", count(len(s.State), "byte"), quoted(s.State)); {
@@ -113,6 +109,9 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *t
 		r.add("state", "state", text, s.State)
 	default:
 		r.add("state", "state_base64", text, []byte(s.State))
+	}
+	if s.Elicit {
+		r.add("written by", "elicit", "package elicit, for the handler", true)
 	}
 	if !a.verdict {
 		return nil

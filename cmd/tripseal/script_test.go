@@ -235,7 +235,7 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 			text = nil
 		}
 		token, err = boundary.Seal(ctx, &round, text, tripseal.Question{Key: "confirm", Kind: tripseal.KindForm},
-			tripseal.Question{Key: "pay", Kind: tripseal.KindURL, Digest: [16]byte{1}})
+			tripseal.Question{Key: "pay", Kind: tripseal.KindURL})
 		ts.Check(err)
 	case "cursor", "public":
 		cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "release.example.com", Epoch: "2"})

@@ -16,6 +16,7 @@ type State struct {
 	Questions                  []Question
 	State                      string
 	HasState                   bool
+	Elicit                     bool // true if package elicit wrote the state
 
 	// Limits checks only the dates and the round of the token. It returns the reason if the token
 	// would be refused at the given time with these limits, and "" otherwise.
@@ -24,9 +25,8 @@ type State struct {
 
 // Question is a question that was asked in the round of the token.
 type Question struct {
-	Key    string
-	Kind   uint8
-	Worded bool // true if the token also holds a digest of the question's exact wording
+	Key  string
+	Kind uint8
 }
 
 // Cursor is what a cursor holds. Times are in Unix milliseconds.

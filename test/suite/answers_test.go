@@ -175,23 +175,20 @@ func undeclared(a *trial, c carrier) {
 	}
 }
 
-// wordedFormat seals each question with a digest of its wording, as package elicit does.
-type wordedFormat struct{ tripseal.Format }
+// elicitFormat seals every state as one that package elicit wrote.
+type elicitFormat struct{ tripseal.Format }
 
-func (f wordedFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
-	worded := *claims
-	worded.Questions = slices.Clone(claims.Questions)
-	for i := range worded.Questions {
-		worded.Questions[i].Digest = [16]byte{1}
-	}
-	return f.Format.Seal(ctx, b, &worded)
+func (f elicitFormat) Seal(ctx context.Context, b *tripseal.Binding, claims *tripseal.Claims) (string, error) {
+	written := *claims
+	written.Elicit = true
+	return f.Format.Seal(ctx, b, &written)
 }
 
 // pinnedWording sends back a token like one that package elicit sealed on another replica of
 // the same service.
 func pinnedWording(a *trial, c carrier) {
 	rig := a.serve(confirm, func(config *tripseal.Config, _ *Server) {
-		config.Format, config.Keys = wordedFormat{tripseal.NativeFormat(config.Keys)}, nil
+		config.Format, config.Keys = elicitFormat{tripseal.NativeFormat(config.Keys)}, nil
 	})
 	retry := rig.begin(c.from("alice"))
 	for _, request := range []request{retry, retry.answering("")} {

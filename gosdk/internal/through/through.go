@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tripseal/tripseal/elicit"
 )
 
 // Call is the marked context of a call: one allocation does for both.
@@ -12,15 +14,19 @@ type Call struct {
 	context.Context
 	Session mcp.Session       // nil in tests of handlers
 	Extra   *mcp.RequestExtra // the headers and the access token of the call's own request
+	Arrival elicit.Arrival    // what package elicit gets of the call
 	Older   any               // what package gosdk knows of the call of an older client; nil for newer clients
 }
 
 type key struct{}
 
-// Value returns the Call itself for the key that [From] looks up.
+// Value returns the Call itself for the key that [From] looks up, and its Arrival for package elicit.
 func (c *Call) Value(k any) any {
-	if k == (key{}) {
+	switch k.(type) {
+	case key:
 		return c
+	case elicit.ArrivalKey:
+		return &c.Arrival
 	}
 	return c.Context.Value(k)
 }

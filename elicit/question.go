@@ -1,0 +1,85 @@
+package elicit
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/tripseal/tripseal"
+)
+
+// Question is a question for the client. A binding makes the request of its SDK from it; the JSON of a Question is the
+// request as it is in the protocol.
+type Question struct {
+	Key           string          // its name in inputRequests
+	Kind          tripseal.Kind   // which of the fields below it has
+	Message       string          // the words for the user: of a form or a URL
+	Schema        json.RawMessage // the form
+	URL           string          // the URL
+	ElicitationID string          // the URL question's id
+	Params        json.RawMessage // the params of a sampling request
+}
+
+// Method returns the method of the request that asks the question.
+func (q *Question) Method() string {
+	switch q.Kind {
+	case tripseal.KindSampling:
+		return "sampling/createMessage"
+	case tripseal.KindRoots:
+		return "roots/list"
+	}
+	return "elicitation/create"
+}
+
+// MarshalJSON returns the request that asks the question.
+func (q Question) MarshalJSON() ([]byte, error) {
+	request := struct {
+		Method string `json:"method"`
+		Params any    `json:"params"`
+	}{q.Method(), struct{}{}}
+	switch q.Kind {
+	case tripseal.KindForm:
+		request.Params = struct {
+			Mode    string          `json:"mode"`
+			Message string          `json:"message"`
+			Schema  json.RawMessage `json:"requestedSchema"`
+		}{"form", q.Message, q.Schema}
+	case tripseal.KindURL:
+		request.Params = struct {
+			Mode    string `json:"mode"`
+			Message string `json:"message"`
+			URL     string `json:"url"`
+			ID      string `json:"elicitationId"`
+		}{"url", q.Message, q.URL, q.ElicitationID}
+	case tripseal.KindSampling:
+		request.Params = q.Params
+	}
+	return json.Marshal(request)
+}
+
+// wording tells one question from every other: it has the question's kind, and a digest of all that the client is sent.
+type wording [1 + 16]byte
+
+func (q *Question) wording() (w wording) {
+	var scratch [512]byte
+	b := append(scratch[:0], "tripseal/1 elicit "...)
+	b = append(b, byte(q.Kind))
+	for _, part := range [...]string{q.Message, q.URL, q.ElicitationID} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
+	}
+	b = append(binary.BigEndian.AppendUint64(b, uint64(len(q.Schema))), q.Schema...)
+	sum := sha256.Sum256(append(b, q.Params...))
+	w[0] = byte(q.Kind)
+	copy(w[1:], sum[:])
+	return w
+}
+
+func (w wording) kind() tripseal.Kind { return tripseal.Kind(w[0]) }
+
+func (w wording) text() string {
+	if w == (wording{}) {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(w[:])
+}
