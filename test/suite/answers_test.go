@@ -16,6 +16,7 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "answers of an earlier round never reach the handler", earlierAnswers),
 	forCarriers(allCarriers, "an answer of another kind never reaches the handler", otherKinds),
 	forCarriers(allCarriers, "an answer with a null never reaches the handler", nullAnswers),
+	forCarriers(allCarriers, "a null in a form is a field that is absent", nullFields),
 	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
 	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
@@ -36,11 +37,11 @@ const sampled = `{"role":"assistant","model":"m","content":{"type":"text","text"
 
 var kindCases = []kindCase{
 	{tripseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, accepted, []string{
-		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
+		`{"action":"accept","content":{"value":["a",null]}}`, `{"action":"accept","content":{"other":null,"value":[null]}}`,
 		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`},
 		[]string{`{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
 	{tripseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
-		`{"action":"accept","content":{"value":null}}`}, []string{`{"action":"bogus"}`}},
+		`{"action":"accept","content":{"value":[null]}}`}, []string{`{"action":"bogus"}`}},
 	{tripseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, sampled, []string{
 		`{"role":"assistant","model":"m","content":null}`, `{"role":"assistant","model":"m","content":[null]}`,
 		`{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`},
@@ -143,6 +144,18 @@ func wrongAnswers(a *trial, c carrier, answers func(kindCase) []string) {
 		retry := rig.begin(c.from("alice"))
 		for _, answer := range answers(k) {
 			rig.keptFrom(answer, retry.answering(`{"confirm":`+answer+`}`))
+		}
+	}
+}
+
+// nullFields sends a null for a field that the user left empty, as the types of the Python SDK allow.
+func nullFields(a *trial, c carrier) {
+	for _, content := range []string{`{"value":"yes","note":null}`, `{"note":null,"value":"yes"}`, `{"note":null}`} {
+		rig := a.serve(confirm)
+		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"accept","content":` + content + `}}`))
+		answer := rig.lastCall().answers["confirm"]
+		if strings.Contains(answer, "note") || strings.Contains(answer, "null") || strings.Contains(content, "yes") != strings.Contains(answer, `"yes"`) {
+			a.failf("the handler saw %s", answer)
 		}
 	}
 }

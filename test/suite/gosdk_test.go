@@ -14,7 +14,12 @@ import (
 )
 
 // officialSDK is the official SDK with gosdk, which lets every promise be kept.
-var officialSDK = system{start: startOfficial}
+var officialSDK = system{start: startOfficial, cannot: map[string]string{
+	"tool: what arrived is bound, whatever the handler does to its arguments":   handlersCopy,
+	"prompt: what arrived is bound, whatever the handler does to its arguments": handlersCopy,
+}}
+
+const handlersCopy = "gosdk does not copy the arguments, so a handler that changes them in place must do that itself"
 
 const userHeader = "Test-User"
 
