@@ -71,6 +71,9 @@ const (
 	atMeta
 )
 
+// atContent is the index of a name in answerNames.
+const atContent = 3
+
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string

@@ -201,6 +201,7 @@ func (x *Exchange) reject(ctx context.Context, err error, why string) {
 type answer struct {
 	field
 	kind tripseal.Kind
+	text string // what the server may get of it
 }
 
 // readAnswers reads the client's answers. If they must be refused, reason says why. Otherwise reason is "".
@@ -210,12 +211,19 @@ func readAnswers(answers *field) (list []answer, reason string) {
 	}
 	all, ok := readAll(answers.Raw)
 	for _, f := range all {
-		a := answer{field: f}
+		a := answer{field: f, text: f.Raw}
 		if f.Raw[0] == '{' {
 			fields, clear := answerNames.read(f.Raw)
 			_, twice := argdigest.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
 			ok = ok && clear && twice == nil
-			a.kind = kindOf(f.Raw, fields)
+			if a.kind = kindOf(fields); hasNull(a.text) {
+				if a.kind == tripseal.KindForm {
+					a.text = withoutNulls(f.Raw, &fields[atContent])
+				}
+				if hasNull(a.text) {
+					a.kind = 0
+				}
+			}
 		}
 		list = append(list, a)
 	}
@@ -225,8 +233,8 @@ func readAnswers(answers *field) (list []answer, reason string) {
 	return list, ""
 }
 
-// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several kinds, or has a null in it.
-func kindOf(text string, fields []field) (kind tripseal.Kind) {
+// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several kinds.
+func kindOf(fields []field) (kind tripseal.Kind) {
 	for i, of := range []tripseal.Kind{tripseal.KindForm, tripseal.KindSampling, tripseal.KindRoots} {
 		if fields[i].present {
 			if kind != 0 {
@@ -235,10 +243,26 @@ func kindOf(text string, fields []field) (kind tripseal.Kind) {
 			kind = of
 		}
 	}
-	if hasNull(text) {
-		return 0
-	}
 	return kind
+}
+
+// withoutNulls returns the text of an answer without the members of its content that are null. Some clients write such
+// a member for an optional field that the user left empty.
+func withoutNulls(answer string, content *field) string {
+	if !strings.HasPrefix(content.Raw, "{") {
+		return answer
+	}
+	var kept strings.Builder
+	members := jsonorder.ReadMembers(content.Raw)
+	for member, ok := members.Next(); ok; member, ok = members.Next() {
+		if member.Raw != "null" {
+			if kept.Len() > 0 {
+				kept.WriteByte(',')
+			}
+			kept.WriteString(content.Raw[member.At : member.From+len(member.Raw)])
+		}
+	}
+	return answer[:content.From] + "{" + kept.String() + "}" + answer[content.From+len(content.Raw):]
 }
 
 // hasNull reports whether a JSON text has a null in it, at any depth. The text must be valid: outside strings, only a
@@ -260,24 +284,27 @@ func hasNull(text string) bool {
 }
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
-// is true if the server may see all answers.
+// is true if the server may see all answers as they are.
 func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
 	if len(given) == 0 {
 		return text, true
 	}
 	unsolicited := x.round.First() && x.Method == "tools/call" && x.engine.unsolicited[x.Target]
-	drop := changes{}
+	change, dropped := changes{}, 0
 	for i := range given {
 		a := &given[i]
 		if a.kind == 0 || foreign || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
-			drop[a.Name] = ""
+			change[a.Name] = ""
+			dropped++
+		} else if a.text != a.Raw {
+			change[a.Name] = a.text
 		}
 	}
-	x.round.Dropped(ctx, len(drop))
-	if len(drop) < len(given) {
-		kept = drop.apply(text, 0, text)
+	x.round.Dropped(ctx, dropped)
+	if dropped < len(given) {
+		kept = change.apply(text, 0, text)
 	}
-	return kept, len(drop) == 0
+	return kept, len(change) == 0
 }
 
 func (x *Exchange) openList(ctx context.Context, m *envelope) {
