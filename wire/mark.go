@@ -50,7 +50,7 @@ func marked(meta, mark string) string {
 	case meta == "" || meta == "null":
 		return `{"` + MarkName + `":"` + mark + `"}`
 	case strings.HasPrefix(meta, "{"):
-		return changes{MarkName: `"` + mark + `"`}.apply(meta, 0, meta)
+		return changes{{MarkName, `"` + mark + `"`}}.apply(meta, 0, meta)
 	}
 	return meta
 }

@@ -38,7 +38,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	switch {
 	case m == nil: // it was refused
 	case m.isAnswer(): // a client of an older revision answers a question of the server
-		if m.result != nil && carriesState(m.result.Raw) {
+		if m.result.present && carriesState(m.result.Raw) {
 			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
 			break
 		}
@@ -49,7 +49,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 		x.openCall(ctx, m)
 	case x.kind == list:
 		x.openList(ctx, m)
-	case m.params != nil && carriesState(m.params.Raw):
+	case m.params.present && carriesState(m.params.Raw):
 		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
 	default:
 		x.Forward = m.text
@@ -80,7 +80,7 @@ func carriesState(text string) bool {
 
 // readParams reads the params of a request. It treats missing params, and null, as an object without members.
 func readParams(m *envelope, n *names) ([]field, bool) {
-	if m.params == nil || m.params.Raw == "null" {
+	if !m.params.present || m.params.Raw == "null" {
 		return make([]field, len(n.list)), true
 	}
 	return n.read(m.params.Raw)
@@ -123,64 +123,41 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		x.reject(ctx, err, "")
 		return
 	}
-	change := changes{}
+	var edits changes
 	// foreign is true if another server sealed the state. That server has the same keys, and uses gosdk/elicit or a
 	// similar package. The server behind this engine cannot read such a state.
 	foreign := adapter.PinsWording(&x.round)
 	if plaintext, has := x.round.State(); has && !foreign {
-		change["requestState"] = quoted(plaintext)
+		edits = append(edits, change{"requestState", quoted(plaintext)})
 	} else if state.present {
-		change["requestState"] = ""
+		edits = append(edits, change{"requestState", ""})
 	}
 	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given, foreign); !all {
-		change["inputResponses"] = kept
+		edits = append(edits, change{"inputResponses", kept})
 	}
 	if x.mark != "" {
-		change["_meta"] = marked(meta.Raw, x.mark)
+		edits = append(edits, change{"_meta", marked(meta.Raw, x.mark)})
 	}
-	x.Forward = m.text
-	if m.params != nil { // otherwise the call names no target, and was refused
-		x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
-	}
+	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }
 
 // declaredIn returns the capabilities that a request declares in its _meta. It returns false if the request has no such
 // declaration: then it is of an older protocol revision. If two parsers could read the declaration differently, it
 // declares nothing.
 func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
-	if !strings.HasPrefix(meta, "{") {
-		return can, false
-	}
 	fields, ok := metaNames.read(meta)
 	if !ok || !fields[0].present {
-		return can, !ok
+		return can, !ok && strings.HasPrefix(meta, "{")
 	}
-	members := jsonorder.ReadMembers(fields[0].Raw)
-	members.Object = func(name string, inner *jsonorder.Members) {
-		has := map[string]bool{}
-		for {
-			member, ok := inner.Next()
-			if !ok {
-				break
-			}
-			if member.Name == "form" || member.Name == "url" || member.Name == "tools" {
-				has[member.Name] = true
-				continue
-			}
-			has["others"] = true
-		}
-		switch name {
-		case "elicitation":
-			can.Form, can.URL = has["form"] || len(has) == 0, has["url"]
-		case "sampling":
-			can.Sampling, can.SamplingTools = true, has["tools"]
-		case "roots":
-			can.Roots = true
-		}
+	if fields, ok = capabilityNames.read(fields[0].Raw); !ok {
+		return can, true
 	}
-	for ok := true; ok; {
-		_, ok = members.Next()
-	}
+	modes, _ := optionNames.read(fields[0].Raw)
+	options, _ := optionNames.read(fields[1].Raw)
+	can.URL = modes[1].present
+	can.Form = modes[0].present || fields[0].isObject() && !can.URL
+	can.Sampling, can.SamplingTools = fields[1].isObject(), options[2].present
+	can.Roots = fields[2].isObject()
 	return can, true
 }
 
@@ -290,21 +267,22 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer,
 		return text, true
 	}
 	unsolicited := x.round.First() && x.Method == "tools/call" && x.engine.unsolicited[x.Target]
-	change, dropped := changes{}, 0
+	var edits changes
+	dropped := 0
 	for i := range given {
 		a := &given[i]
 		if a.kind == 0 || foreign || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
-			change[a.Name] = ""
+			edits = append(edits, change{a.Name, ""})
 			dropped++
 		} else if a.text != a.Raw {
-			change[a.Name] = a.text
+			edits = append(edits, change{a.Name, a.text})
 		}
 	}
 	x.round.Dropped(ctx, dropped)
 	if dropped < len(given) {
-		kept = change.apply(text, 0, text)
+		kept = edits.apply(text, 0, text)
 	}
-	return kept, len(change) == 0
+	return kept, len(edits) == 0
 }
 
 func (x *Exchange) openList(ctx context.Context, m *envelope) {
@@ -336,9 +314,9 @@ func (x *Exchange) openList(ctx context.Context, m *envelope) {
 	}
 	// Some servers do not return the first page if the cursor is empty or null. All servers return it if there is no
 	// cursor, so remove an empty or null cursor.
-	change := changes{"cursor": ""}
+	edits := changes{{"cursor", ""}}
 	if at.Text != "" {
-		change["cursor"] = quoted(string(x.page.Position()))
+		edits[0].value = quoted(string(x.page.Position()))
 	}
-	x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }

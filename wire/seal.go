@@ -88,12 +88,12 @@ func (e *Engine) drop(ctx context.Context, why string) string {
 // the client must not see it.
 func (e *Engine) pass(ctx context.Context, m *envelope) string {
 	switch {
-	case m.result != nil && m.result.Raw[0] == '{':
+	case m.result.present && m.result.Raw[0] == '{':
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
 			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
-	case m.params != nil && carriesState(m.params.Raw):
+	case m.params.present && carriesState(m.params.Raw):
 		return e.drop(ctx, "a state in a message that must not have one")
 	}
 	return m.text
@@ -137,7 +137,7 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return errorMessage(x.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
-	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"requestState", quoted(token)}}.apply(m.text, m.result.From, m.result.Raw)
 }
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to do to answer them. If
@@ -214,5 +214,5 @@ func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
 	if err != nil {
 		return errorMessage(x.ID, cursor.Wire(err))
 	}
-	return changes{"nextCursor": quoted(sealed)}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"nextCursor", quoted(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
 }
