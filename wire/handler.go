@@ -329,11 +329,8 @@ func (v *visit) seal(message []byte) []byte {
 	}
 	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
 	m, why := readEnvelope(text, guardedNames)
-	if why != "" {
-		return []byte(v.engine.drop(ctx, why))
-	}
-	passed := v.engine.pass(ctx, &m)
-	if passed == "" && m.isAnswer() {
+	passed := v.engine.pass(ctx, &m, why)
+	if passed == "" && why == "" && m.isAnswer() {
 		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
 	}
 	return []byte(passed)

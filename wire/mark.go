@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 )
 
@@ -28,19 +27,6 @@ func (e *Engine) Through(ctx context.Context, mark string) *Exchange {
 		return x.(*Exchange)
 	}
 	return nil
-}
-
-// setMark gives the call a mark, which it keeps until [Exchange.forgetMark]. The mark begins with a secret, so that the
-// door can take all marks out of what the server writes.
-func (x *Exchange) setMark(secret string) {
-	x.mark = secret + rand.Text()
-	x.engine.marks.Store(x.mark, x)
-}
-
-func (x *Exchange) forgetMark() {
-	if x.mark != "" {
-		x.engine.marks.Delete(x.mark)
-	}
 }
 
 // marked returns the JSON text of a _meta with a mark. It leaves a _meta that is not an object as it is: the server

@@ -38,7 +38,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	switch {
 	case m == nil: // it was refused
 	case m.isAnswer(): // a client of an older revision answers a question of the server
-		if m.result.present && carriesState(m.result.Raw) {
+		if carriesState(&m.result) {
 			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
 			break
 		}
@@ -49,7 +49,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 		x.openCall(ctx, m)
 	case x.kind == list:
 		x.openList(ctx, m)
-	case m.params.present && carriesState(m.params.Raw):
+	case carriesState(&m.params):
 		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
 	default:
 		x.Forward = m.text
@@ -68,13 +68,13 @@ func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why stri
 	}
 }
 
-// carriesState reports whether the JSON text is an object with a member requestState, in any spelling. It also returns
-// true if the object cannot be read. It returns false for a text that is not an object.
-func carriesState(text string) bool {
-	if text[0] != '{' {
+// carriesState reports whether a value is an object with a member requestState, in any spelling. It also returns true if
+// the object cannot be read.
+func carriesState(value *field) bool {
+	if !value.isObject() {
 		return false
 	}
-	fields, ok := plainNames.read(text)
+	fields, ok := plainNames.read(value.Raw)
 	return !ok || fields[0].present
 }
 

@@ -41,11 +41,11 @@ func (x *Exchange) isPlainAnswer(message []byte) bool {
 // guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
 var guardedEnds = [...][]byte{[]byte(`State"`), []byte(`Requests"`), []byte(`_required"`), []byte(`Cursor"`)}
 
-func (x *Exchange) seal(ctx context.Context, message string) string {
-	m, why := readEnvelope(message, x.kind.resultNames())
+// seal does the work of [Exchange.Seal], for a message that has been read.
+func (x *Exchange) seal(ctx context.Context, m *envelope, why string) string {
 	switch {
 	case why == "" && !(m.isAnswer() && m.sameID == x.sameID):
-		return x.engine.pass(ctx, &m)
+		return x.engine.pass(ctx, m, why)
 	case x.done:
 		return x.engine.drop(ctx, "a second answer to one request")
 	}
@@ -57,18 +57,18 @@ func (x *Exchange) seal(ctx context.Context, message string) string {
 		return x.fail(ctx, why)
 	}
 	if m.isError {
-		return message
+		return m.text
 	}
 	switch x.kind {
 	case call:
-		return x.sealCall(ctx, &m)
+		return x.sealCall(ctx, m)
 	case list:
-		return x.sealPage(ctx, &m)
+		return x.sealPage(ctx, m)
 	}
-	if fields, ok := m.inResult(plainNames); m.result.Raw[0] == '{' && (!ok || fields[0].present) {
+	if fields, ok := m.inResult(plainNames); m.result.isObject() && (!ok || fields[0].present) {
 		return x.fail(ctx, "a state in a result whose method carries none")
 	}
-	return message
+	return m.text
 }
 
 // fail returns an internal error that replaces an answer that must not be sent. It logs the given reason.
@@ -84,16 +84,18 @@ func (e *Engine) drop(ctx context.Context, why string) string {
 	return ""
 }
 
-// pass takes a message of the server that is no answer to a request of this exchange. It returns the message, or "" if
-// the client must not see it.
-func (e *Engine) pass(ctx context.Context, m *envelope) string {
+// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if the
+// client must not see it.
+func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	switch {
-	case m.result.present && m.result.Raw[0] == '{':
+	case why != "":
+		return e.drop(ctx, why)
+	case m.result.isObject():
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
 			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
-	case m.params.present && carriesState(m.params.Raw):
+	case carriesState(&m.params):
 		return e.drop(ctx, "a state in a message that must not have one")
 	}
 	return m.text
