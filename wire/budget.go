@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -136,7 +137,14 @@ func (s *share) resize(n int) bool {
 	return more <= 0 || s.of.take(s, more)
 }
 
-func (s *share) release() { s.resize(0) }
+// release gives all bytes back. Unlike resize, it may be called from several goroutines.
+func (s *share) release() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.used -= s.held
+	s.held = 0
+	s.of.wake()
+}
 
 // wait says that the share waits for its client from now on, until resume. The function end ends the wait early.
 func (s *share) wait(end func()) {
@@ -196,56 +204,66 @@ const chunkSize = 32 << 10
 
 // collected collects the bytes of one message.
 type collected struct {
-	text  []byte
+	text  strings.Builder
+	room  int // how long the text may get before it takes more of the share
 	limit int
-	share *share // it holds twice the room of the text, because the engine copies what it reads
+	share *share // it holds twice the room of the text, because the engine copies what it changes
 }
 
-// grow makes room for n more bytes. The room grows with the bytes that arrive, so a peer uses little of the budget if
-// it announces a long message but does not send it.
+// expect makes room for a message whose likely length is n, or -1. But a peer uses little of the budget if it announces
+// a long message and does not send it: the room grows with the bytes that arrive.
+func (m *collected) expect(n int64) error {
+	return m.grow(int(min(max(n, leastShare), mostExpected, int64(m.limit))))
+}
+
+// grow makes room for n more bytes.
 func (m *collected) grow(n int) error {
-	need := len(m.text) + n
-	if need <= cap(m.text) {
+	need := m.text.Len() + n
+	if need <= m.room {
 		return nil
 	}
-	size := max(need, min(2*cap(m.text), m.limit+1))
+	size := max(need, min(2*m.room, m.limit))
 	if !m.share.resize(2 * size) {
 		return errNoBudget
 	}
-	m.text = append(make([]byte, 0, size), m.text...)
+	m.room = size
+	text := m.text.String()
+	m.text.Reset()
+	m.text.Grow(size)
+	m.text.WriteString(text)
 	return nil
 }
 
 // add adds bytes at the end of the message.
 func (m *collected) add(p []byte) error {
-	if len(m.text)+len(p) > m.limit {
+	if m.text.Len()+len(p) > m.limit {
 		return errTooLong
 	}
 	err := m.grow(len(p))
 	if err == nil {
-		m.text = append(m.text, p...)
+		m.text.Write(p)
 	}
 	return err
 }
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	room := int(min(max(expected+1, leastShare), mostExpected, int64(m.limit)+1)) // one more byte shows whether the message goes on
+	if err := m.expect(expected); err != nil {
+		return err
+	}
+	piece := make([]byte, min(m.room, chunkSize))
 	for {
-		if err := m.grow(room); err != nil {
-			return err
-		}
-		n, err := from.Read(m.text[len(m.text):cap(m.text)])
-		m.text = m.text[:len(m.text)+n]
+		n, err := from.Read(piece)
 		m.share.progress(n)
-		switch {
-		case len(m.text) > m.limit:
-			return errTooLong
-		case err == io.EOF:
-			return nil
-		case err != nil:
+		if err := m.add(piece[:n]); err != nil {
 			return err
 		}
-		room = 1
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
 	}
 }

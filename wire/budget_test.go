@@ -252,10 +252,10 @@ func TestABodyIsReadWholeOrNotAtAll(t *testing.T) {
 				text := strings.Repeat("x", size)
 				s := share{of: newBudget(1 << 20)}
 				m, err := read(reader(strings.NewReader(text)), 10000, expected, &s)
-				if size <= 10000 && (err != nil || string(m.text) != text) || size > 10000 && !errors.Is(err, errTooLong) {
-					t.Errorf("%d bytes, %d expected: %d, %v", size, expected, len(m.text), err)
+				if size <= 10000 && (err != nil || m.text.String() != text) || size > 10000 && !errors.Is(err, errTooLong) {
+					t.Errorf("%d bytes, %d expected: %d, %v", size, expected, m.text.Len(), err)
 				}
-				if len(m.text) > 10001 || s.held < 2*int64(len(m.text)) || s.held > 4*10000 {
+				if m.text.Len() > 10000 || s.held < 2*int64(m.text.Len()) || s.held > 4*10000 {
 					t.Errorf("%d bytes, %d expected: %d bytes are held", size, expected, s.held)
 				}
 			}

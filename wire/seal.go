@@ -1,10 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -16,30 +16,23 @@ import (
 // request and clearly has no state, question or cursor. It may miss such a message, but never takes another one for it,
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
-func (x *Exchange) isPlainAnswer(message []byte) bool {
+func (x *Exchange) isPlainAnswer(message string) bool {
 	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
+	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
 	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
+		rest, ok = strings.CutPrefix(rest, x.ID)
 	}
 	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
+		rest, ok = strings.CutPrefix(rest, `,"result":{`)
 	}
-	if !ok || !bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) {
-		return false
-	}
-	for _, end := range guardedEnds {
-		if bytes.Contains(rest, end) {
-			return false
-		}
-	}
-	return true
+	return ok && strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") &&
+		!slices.ContainsFunc(guardedEnds, func(end string) bool { return strings.Contains(rest, end) })
 }
 
 // guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
-var guardedEnds = [...][]byte{[]byte(`State"`), []byte(`Requests"`), []byte(`_required"`), []byte(`Cursor"`)}
+var guardedEnds = []string{`State"`, `Requests"`, `_required"`, `Cursor"`}
 
 // seal does the work of [Exchange.Seal], for a message that has been read.
 func (x *Exchange) seal(ctx context.Context, m *envelope, why string) string {
