@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -29,6 +28,8 @@ func newBudget(limit int64) *budget {
 const (
 	// patience is how long a client may hold bytes, at any speed.
 	patience = time.Second
+	// step is how many bytes a client must send or take before they count, so that single bytes do not.
+	step = 16 << 10
 	// reclaiming is how long a request waits for the bytes of a slow client.
 	reclaiming = 2 * time.Second
 )
@@ -96,7 +97,7 @@ func (b *budget) reclaim(s *share, n int64) bool {
 	if soon+later < n {
 		return false
 	}
-	slices.SortFunc(slow, func(x, y *share) int { return cmp.Compare(x.rate(now), y.rate(now)) })
+	slices.SortFunc(slow, func(x, y *share) int { return x.last.Compare(y.last) })
 	for _, w := range slow {
 		switch {
 		case soon >= n:
@@ -119,12 +120,11 @@ type share struct {
 	held int64 // written only under of.mu
 
 	// The rest is guarded by of.mu.
-	end    func()    // ends the wait for the client
-	since  time.Time // when the wait began
-	window time.Time // when the bytes in moved began to count
-	moved  int       // how many bytes the client has sent or taken since then
-	before float64   // how many bytes a second it was before
-	cut    bool      // true if the wait was ended
+	end   func()    // ends the wait for the client
+	since time.Time // when the wait began
+	last  time.Time // when the client had sent or taken a step more: the slowest client is the one with the earliest time
+	moved int       // how many bytes it has sent or taken since then
+	cut   bool      // true if the wait was ended
 }
 
 // resize changes the size of the share to n bytes. If the budget has too few bytes left, it changes nothing and returns
@@ -151,7 +151,7 @@ func (s *share) wait(end func()) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	now := time.Now()
-	s.end, s.since, s.window, s.moved, s.before = end, now, now, 0, 0
+	s.end, s.since, s.last, s.moved = end, now, now, 0
 	s.of.waiting[s] = struct{}{}
 }
 
@@ -172,20 +172,9 @@ func (s *share) resume() {
 func (s *share) progress(n int) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	now := time.Now()
-	if now.Sub(s.window) > patience {
-		s.before = s.rate(now)
-		s.window, s.moved = now, 0
+	if s.moved += n; s.moved >= step {
+		s.last, s.moved = time.Now(), 0
 	}
-	s.moved += n
-}
-
-// rate returns how many bytes a second the client has sent or taken lately.
-func (s *share) rate(now time.Time) float64 {
-	if now.Sub(s.window) < patience && s.before > 0 {
-		return s.before
-	}
-	return float64(s.moved) / max(now.Sub(s.window).Seconds(), 0.1)
 }
 
 var (

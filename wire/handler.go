@@ -114,7 +114,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer v.end(a, time.Now())
 	}
 	defer a.share.release()
-	defer a.settle()
+	defer a.hurry()
 	inner := r.WithContext(&ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {

@@ -210,6 +210,7 @@ var (
 	invalidRequest = tripseal.WireError{Code: -32600, Message: "Invalid Request"}
 	invalidParams  = tripseal.WireError{Code: -32602, Message: "Invalid params"}
 	internalError  = tripseal.WireError{Code: -32603, Message: "Internal error"}
+	headerMismatch = tripseal.WireError{Code: -32020, Message: "Header mismatch"} // of the protocol
 )
 
 // errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of the request's id; "" means

@@ -110,9 +110,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		return
 	}
 	if x.Target, x.declared = target.Text, meta.Raw; x.agrees != nil && !x.agrees() { // before the token is spent
-		x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused", "method", tripseal.PlainText(x.Method),
-			"cause", "Mcp-Method or Mcp-Name differs from the message")
-		x.Malformed, x.Reply = true, headerMismatch(x.ID)
+		x.refuse(ctx, headerMismatch, "Mcp-Method or Mcp-Name differs from the message")
 		return
 	}
 	var err error

@@ -158,15 +158,12 @@ func (p *pending) end() (left []*Exchange) {
 }
 
 // likeness returns the same text for all ids that a server could confuse. A server may read a number as a float64, or a
-// string of digits as a number. The given id is JSON text.
+// string as a number. The given id is JSON text.
 func likeness(id string) string {
-	text, digits := id, id
-	if strings.HasPrefix(id, `"`) {
-		json.Unmarshal([]byte(id), &text) // no error: the id was already read as JSON
-		digits = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
-	}
-	number, err := strconv.ParseFloat(digits, 64)
-	if text != id && strings.Trim(digits, "+-.0123456789") != "" || err != nil && !errors.Is(err, strconv.ErrRange) {
+	text := id
+	json.Unmarshal([]byte(id), &text) // leaves it as it is if the id is not a string
+	number, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)
+	if err != nil {
 		return "text " + text
 	}
 	return "number " + strconv.FormatFloat(number+0, 'g', -1, 64) // -0 + 0 is 0

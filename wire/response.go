@@ -31,8 +31,7 @@ type response struct {
 	ended  bool // true if the client has got everything
 	sent   struct {
 		status, bytes int
-		hurried       time.Time // when the deadline of a write was set last
-		failed        bool      // true if the client is gone
+		failed        bool // true if the client is gone
 	}
 }
 
@@ -130,6 +129,9 @@ func (a *response) decide(status int) {
 	a.status, a.head = status, maps.Clone(a.header)
 	media := mediaType(a.head)
 	switch {
+	case !a.sealSession(a.head):
+		a.replace(http.StatusBadGateway, "its Mcp-Session-Id cannot be sealed, or is repeated")
+		a.cancel()
 	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
@@ -222,7 +224,7 @@ func (a *response) finish(failure string) {
 	case a.waits():
 		a.replace(http.StatusBadGateway, "the server gave no whole answer")
 	default:
-		a.sendWhole(http.StatusOK, a.header, "")
+		a.decide(http.StatusOK)
 	}
 	a.ended = true
 }
@@ -247,10 +249,7 @@ func (a *response) replace(status int, why string) {
 			}
 		}
 	}
-	body := "The server answered " + strconv.Itoa(a.status) + ".\n"
-	if a.status == 0 {
-		body = "The server gave no answer.\n"
-	}
+	body := http.StatusText(status) + "\n"
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
 	case status == http.StatusNotModified || status < 300 && !a.waits():
@@ -268,8 +267,7 @@ func (a *response) reply(status int, text string) {
 	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
 }
 
-// refuse answers a request with an error, instead of passing it to the server. It writes the given reason to the log;
-// the client gets only a general reason.
+// refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
 func (a *response) refuse(status int, reason string) {
 	a.log("a request was refused", "status", status, "cause", reason)
 	a.refuseQuietly(status)
@@ -278,20 +276,7 @@ func (a *response) refuse(status int, reason string) {
 func (a *response) refuseQuietly(status int) {
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
 	a.control().SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
-	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
-		http.StatusText(status)+": "+publicReason[status]+"\n")
-}
-
-// publicReason has the reason that the client gets for each status. The details are only in the log.
-var publicReason = map[int]string{
-	http.StatusBadRequest:                  "the request cannot be carried",
-	http.StatusNotFound:                    "there is no such session",
-	http.StatusMethodNotAllowed:            "the method is not allowed",
-	http.StatusRequestTimeout:              "the body did not come in time",
-	http.StatusRequestEntityTooLarge:       "the message is too long",
-	http.StatusUnsupportedMediaType:        "the body must be application/json in UTF-8, not encoded",
-	http.StatusRequestHeaderFieldsTooLarge: "there are too many headers",
-	http.StatusServiceUnavailable:          "too much is going on; try again",
+	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, http.StatusText(status)+"\n")
 }
 
 // sendWhole sends an answer whose whole body is known, and ends the answer.
@@ -307,27 +292,14 @@ func (a *response) sendWhole(status int, header http.Header, body string) {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
-	if !a.sendHead(status, header) {
-		return
-	}
+	a.sendHead(status, header)
 	if a.send(body); len(body) == 0 {
 		a.flush() // the server may go on for long
 	}
 }
 
-// sendHead sends the status and the headers. It returns false if the server's id of a session could not be sealed, and
-// then sends an error.
-func (a *response) sendHead(status int, header http.Header) bool {
-	if !a.sealSession(header) {
-		a.log("an answer was replaced", "status", status, "cause", "its Mcp-Session-Id cannot be sealed, or is repeated")
-		a.way, a.ended = nothing, true
-		delete(header, sessionHeader)
-		a.cancel()
-		body := a.failure()
-		a.sendHead(http.StatusBadGateway, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}})
-		a.send(body)
-		return false
-	}
+// sendHead sends the status and the headers.
+func (a *response) sendHead(status int, header http.Header) {
 	out := a.to.Header()
 	for name, values := range header {
 		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
@@ -340,14 +312,6 @@ func (a *response) sendHead(status int, header http.Header) bool {
 	}
 	a.sent.status = status
 	a.to.WriteHeader(status)
-	return true
-}
-
-func (a *response) failure() string {
-	if a.waits() {
-		return a.exchange.Failed()
-	}
-	return ""
 }
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
@@ -360,7 +324,7 @@ func (a *response) send(part string) {
 	defer a.share.resume()
 	for len(part) > 0 {
 		a.hurry()
-		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
+		if a.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
 			a.lose()
 			return
 		}
@@ -376,7 +340,6 @@ func (a *response) send(part string) {
 	a.flush()
 	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
 		a.control().SetWriteDeadline(time.Time{})
-		a.sent.hurried = time.Time{}
 	}
 }
 
@@ -395,18 +358,10 @@ func (a *response) lose() {
 
 const sendAtOnce = 256 << 10
 
-// hurry gives the next write a deadline. It does nothing if it did so a short time ago.
+// hurry gives the client time to take the next piece of the answer. At the end it takes what package http, or a handler
+// outside, still writes; for the next request of the connection, package http removes the deadline.
 func (a *response) hurry() {
-	if now := time.Now(); now.Sub(a.sent.hurried) >= min(time.Second, a.options.ClientTimeout/8) {
-		a.sent.hurried = now
-		a.control().SetWriteDeadline(now.Add(a.options.ClientTimeout))
-	}
-}
-
-// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For
-// the next request of the connection, package http removes the deadline.
-func (a *response) settle() {
-	if !a.sent.hurried.IsZero() && !a.sent.failed {
+	if !a.sent.failed {
 		a.control().SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
 	}
 }
