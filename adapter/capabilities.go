@@ -2,8 +2,6 @@ package adapter
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/tripseal/tripseal"
 )
@@ -61,40 +59,25 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 // questions. The error's data lists the capabilities that these questions need. Send this error in place of the
 // questions.
 func MissingCapabilities(needs ...Need) tripseal.WireError {
-	required := make(map[string]map[string]any)
-	for _, name := range names(needs) {
-		capability, part, _ := strings.Cut(name, ".")
-		if required[capability] == nil {
-			required[capability] = make(map[string]any)
-		}
-		if part != "" {
-			required[capability][part] = struct{}{}
+	type object = map[string]any
+	elicitation, sampling, required := object{}, object{}, object{}
+	for _, need := range needs {
+		switch need.Kind {
+		case tripseal.KindForm:
+			elicitation["form"], required["elicitation"] = object{}, elicitation
+		case tripseal.KindURL:
+			elicitation["url"], required["elicitation"] = object{}, elicitation
+		case tripseal.KindSampling:
+			if required["sampling"] = sampling; need.Tools {
+				sampling["tools"] = object{}
+			}
+		case tripseal.KindRoots:
+			required["roots"] = object{}
 		}
 	}
-	data, err := json.Marshal(map[string]any{"requiredCapabilities": required})
+	data, err := json.Marshal(object{"requiredCapabilities": required})
 	if err != nil {
 		panic("adapter: " + err.Error()) // never happens: the value above can always be written as JSON
 	}
 	return tripseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
-}
-
-func names(needs []Need) (names []string) {
-	for _, need := range needs {
-		switch need.Kind {
-		case tripseal.KindForm:
-			names = append(names, "elicitation.form")
-		case tripseal.KindURL:
-			names = append(names, "elicitation.url")
-		case tripseal.KindSampling:
-			if need.Tools {
-				names = append(names, "sampling.tools")
-			} else {
-				names = append(names, "sampling")
-			}
-		case tripseal.KindRoots:
-			names = append(names, "roots")
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

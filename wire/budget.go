@@ -1,10 +1,10 @@
 package wire
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,6 +28,8 @@ func newBudget(limit int64) *budget {
 const (
 	// patience is how long a client may hold bytes, at any speed.
 	patience = time.Second
+	// step is how many bytes a client must send or take before they count, so that single bytes do not.
+	step = 16 << 10
 	// reclaiming is how long a request waits for the bytes of a slow client.
 	reclaiming = 2 * time.Second
 )
@@ -95,7 +97,7 @@ func (b *budget) reclaim(s *share, n int64) bool {
 	if soon+later < n {
 		return false
 	}
-	slices.SortFunc(slow, func(x, y *share) int { return cmp.Compare(x.rate(now), y.rate(now)) })
+	slices.SortFunc(slow, func(x, y *share) int { return x.last.Compare(y.last) })
 	for _, w := range slow {
 		switch {
 		case soon >= n:
@@ -118,12 +120,11 @@ type share struct {
 	held int64 // written only under of.mu
 
 	// The rest is guarded by of.mu.
-	end    func()    // ends the wait for the client
-	since  time.Time // when the wait began
-	window time.Time // when the bytes in moved began to count
-	moved  int       // how many bytes the client has sent or taken since then
-	before float64   // how many bytes a second it was before
-	cut    bool      // true if the wait was ended
+	end   func()    // ends the wait for the client
+	since time.Time // when the wait began
+	last  time.Time // when the client had sent or taken a step more: the slowest client is the one with the earliest time
+	moved int       // how many bytes it has sent or taken since then
+	cut   bool      // true if the wait was ended
 }
 
 // resize changes the size of the share to n bytes. If the budget has too few bytes left, it changes nothing and returns
@@ -136,14 +137,21 @@ func (s *share) resize(n int) bool {
 	return more <= 0 || s.of.take(s, more)
 }
 
-func (s *share) release() { s.resize(0) }
+// release gives all bytes back. Unlike resize, it may be called from several goroutines.
+func (s *share) release() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.used -= s.held
+	s.held = 0
+	s.of.wake()
+}
 
 // wait says that the share waits for its client from now on, until resume. The function end ends the wait early.
 func (s *share) wait(end func()) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	now := time.Now()
-	s.end, s.since, s.window, s.moved, s.before = end, now, now, 0, 0
+	s.end, s.since, s.last, s.moved = end, now, now, 0
 	s.of.waiting[s] = struct{}{}
 }
 
@@ -164,20 +172,9 @@ func (s *share) resume() {
 func (s *share) progress(n int) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	now := time.Now()
-	if now.Sub(s.window) > patience {
-		s.before = s.rate(now)
-		s.window, s.moved = now, 0
+	if s.moved += n; s.moved >= step {
+		s.last, s.moved = time.Now(), 0
 	}
-	s.moved += n
-}
-
-// rate returns how many bytes a second the client has sent or taken lately.
-func (s *share) rate(now time.Time) float64 {
-	if now.Sub(s.window) < patience && s.before > 0 {
-		return s.before
-	}
-	return float64(s.moved) / max(now.Sub(s.window).Seconds(), 0.1)
 }
 
 var (
@@ -196,56 +193,66 @@ const chunkSize = 32 << 10
 
 // collected collects the bytes of one message.
 type collected struct {
-	text  []byte
+	text  strings.Builder
+	room  int // how long the text may get before it takes more of the share
 	limit int
-	share *share // it holds twice the room of the text, because the engine copies what it reads
+	share *share // it holds twice the room of the text, because the engine copies what it changes
 }
 
-// grow makes room for n more bytes. The room grows with the bytes that arrive, so a peer uses little of the budget if
-// it announces a long message but does not send it.
+// expect makes room for a message whose likely length is n, or -1. But a peer uses little of the budget if it announces
+// a long message and does not send it: the room grows with the bytes that arrive.
+func (m *collected) expect(n int64) error {
+	return m.grow(int(min(max(n, leastShare), mostExpected, int64(m.limit))))
+}
+
+// grow makes room for n more bytes.
 func (m *collected) grow(n int) error {
-	need := len(m.text) + n
-	if need <= cap(m.text) {
+	need := m.text.Len() + n
+	if need <= m.room {
 		return nil
 	}
-	size := max(need, min(2*cap(m.text), m.limit+1))
+	size := max(need, min(2*m.room, m.limit))
 	if !m.share.resize(2 * size) {
 		return errNoBudget
 	}
-	m.text = append(make([]byte, 0, size), m.text...)
+	m.room = size
+	text := m.text.String()
+	m.text.Reset()
+	m.text.Grow(size)
+	m.text.WriteString(text)
 	return nil
 }
 
 // add adds bytes at the end of the message.
 func (m *collected) add(p []byte) error {
-	if len(m.text)+len(p) > m.limit {
+	if m.text.Len()+len(p) > m.limit {
 		return errTooLong
 	}
 	err := m.grow(len(p))
 	if err == nil {
-		m.text = append(m.text, p...)
+		m.text.Write(p)
 	}
 	return err
 }
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	room := int(min(max(expected+1, leastShare), mostExpected, int64(m.limit)+1)) // one more byte shows whether the message goes on
+	if err := m.expect(expected); err != nil {
+		return err
+	}
+	piece := make([]byte, min(m.room, chunkSize))
 	for {
-		if err := m.grow(room); err != nil {
-			return err
-		}
-		n, err := from.Read(m.text[len(m.text):cap(m.text)])
-		m.text = m.text[:len(m.text)+n]
+		n, err := from.Read(piece)
 		m.share.progress(n)
-		switch {
-		case len(m.text) > m.limit:
-			return errTooLong
-		case err == io.EOF:
-			return nil
-		case err != nil:
+		if err := m.add(piece[:n]); err != nil {
 			return err
 		}
-		room = 1
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
 	}
 }

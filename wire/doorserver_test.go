@@ -288,7 +288,7 @@ func TestAPanicOfTheServerIsAnErrorOfThisRequestAlone(t *testing.T) {
 			{callMessage, eventType, ": hi\n\ndata: " + askingMessage, 200, ": hi\n\n" + event(failedMessage)},
 			{callMessage, eventType, event(doneMessage), 200, event(doneMessage)},
 			{callMessage, "text/plain", canary, 502, failedMessage},
-			{progress, "", "", 502, "The server gave no answer.\n"},
+			{progress, "", "", 502, "Bad Gateway\n"},
 		} {
 			broken := true
 			f := newFront(t, func(w http.ResponseWriter, r *http.Request) {

@@ -160,17 +160,15 @@ func (e *Engine) turn(message string) (done func()) {
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
 // concurrent use. Call Seal for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
-	return x.seal(ctx, message)
+	m, why := readEnvelope(message, x.kind.resultNames())
+	return x.seal(ctx, &m, why)
 }
 
 // Pass takes a message that the server sent on its own, not in answer to a message of the client, or in answer to a
 // message that another stream carried. It returns the message for the client, or "" if the client must not see it.
 func (e *Engine) Pass(ctx context.Context, message string) string {
 	m, why := readEnvelope(message, guardedNames)
-	if why != "" {
-		return e.drop(ctx, why)
-	}
-	return e.pass(ctx, &m)
+	return e.pass(ctx, &m, why)
 }
 
 // Failed returns an internal error as the answer for the client. Use it if the server gave no answer, or an answer that

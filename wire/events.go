@@ -11,16 +11,16 @@ import (
 type events struct {
 	// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if the
 	// client must get none.
-	seal func(message []byte) []byte
+	seal func(message string) string
 	// dropped is called for an event that clients of this transport do not read, with its type.
 	dropped func(kind string)
 	most    int // the maximum length of an event, in bytes
 	share   *share
 
-	out     []byte // the bytes that the client gets next
-	line    []byte // the line that has not ended yet
-	afterCR bool   // true if the last byte was a CR: an LF after it belongs to the same line end
-	begun   bool   // true after the first line
+	out     strings.Builder // what the client gets next
+	line    []byte          // the line that has not ended yet
+	afterCR bool            // true if the last byte was a CR: an LF after it belongs to the same line end
+	begun   bool            // true after the first line
 	event   event
 	resumes bool  // true if the client got an id or a time to wait: then it may come back for the rest
 	failed  error // why the stream must end; nil if it may go on
@@ -28,8 +28,8 @@ type events struct {
 
 // event is what has come of an event so far.
 type event struct {
-	fields  []byte // the lines of its fields but data, each with an LF
-	data    []byte // the values of its data fields, with an LF between them
+	fields  []byte          // the lines of its fields but data, each with an LF
+	data    strings.Builder // the values of its data fields, with an LF between them
 	hasData bool
 	kind    string // the type of the event; "" if it has none
 	resumes bool   // true if it has an id or a time to wait
@@ -43,56 +43,41 @@ func (e *events) feed(chunk []byte) {
 		if e.afterCR && chunk[0] == '\n' {
 			chunk = chunk[1:]
 		}
-		n := lineLength(chunk)
-		piece := bytes.TrimRight(chunk[:n], "\r\n")
-		if len(e.line)+len(e.event.fields)+len(e.event.data)+n > e.most {
-			e.failed = errTooLong
-			e.line, e.event = nil, event{}
-			return
+		var part []byte
+		part, chunk, e.afterCR = bytes.Cut(chunk, []byte("\r"))
+		for more := true; more && e.failed == nil; {
+			var piece []byte
+			piece, part, more = bytes.Cut(part, []byte("\n"))
+			e.add(piece, more || e.afterCR)
 		}
-		switch {
-		case n == len(piece): // the line goes on
-			e.line = append(e.line, piece...)
-		case len(e.line) > 0:
-			e.line = append(e.line, piece...)
-			e.endOfLine(e.line)
-			if e.line = e.line[:0]; cap(e.line) > chunkSize {
-				e.line = nil
-			}
-		default:
-			e.endOfLine(piece)
+	}
+}
+
+// add adds a piece to the line, which ends with it or goes on.
+func (e *events) add(piece []byte, ended bool) {
+	switch {
+	case len(e.line)+len(e.event.fields)+e.event.data.Len()+len(piece) >= e.most:
+		e.failed = errTooLong
+		e.line, e.event = nil, event{}
+		return
+	case !ended:
+		e.line = append(e.line, piece...)
+	case len(e.line) > 0:
+		e.endOfLine(append(e.line, piece...))
+		if e.line = e.line[:0]; cap(e.line) > chunkSize {
+			e.line = nil
 		}
-		e.afterCR = n > 0 && chunk[n-1] == '\r'
-		chunk = chunk[n:]
-		if !e.share.resize(e.size()) {
-			e.failed = errNoBudget
-		}
+	default:
+		e.endOfLine(piece)
+	}
+	if !e.share.resize(e.size()) {
+		e.failed = errNoBudget
 	}
 }
 
 // size returns how many bytes the stream uses in memory.
 func (e *events) size() int {
-	return 2*(cap(e.line)+cap(e.event.fields)+cap(e.event.data)) + cap(e.out) // twice, because a message is copied to be sealed
-}
-
-// lineLength returns the length of the first line of the chunk, with its CR or LF. A line that ends with CR LF is
-// counted up to the CR only.
-func lineLength(chunk []byte) int {
-	const stride = 1 << 10 // without this limit, each search for an LF would read the whole chunk if all lines end with a CR
-	for at := 0; at < len(chunk); at += stride {
-		part := chunk[at:min(at+stride, len(chunk))]
-		end := bytes.IndexByte(part, '\n')
-		if end >= 0 {
-			part = part[:end]
-		}
-		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
-			end = cr
-		}
-		if end >= 0 {
-			return at + end + 1
-		}
-	}
-	return len(chunk)
+	return 2*(cap(e.line)+cap(e.event.fields)+e.event.data.Cap()) + e.out.Cap() // twice, because a message is copied to be sealed
 }
 
 // endOfLine processes a line, which has just ended.
@@ -109,12 +94,14 @@ func (e *events) endOfLine(line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch of := &e.event; string(name) {
 	case "": // a comment
-		e.out = append(append(e.out, line...), '\n')
+		e.out.Write(line)
+		e.out.WriteByte('\n')
 	case "data":
 		if of.hasData {
-			of.data = append(of.data, '\n')
+			of.data.WriteByte('\n')
 		}
-		of.data, of.hasData = append(of.data, value...), true
+		of.data.Write(value)
+		of.hasData = true
 	case "event":
 		of.kind = string(value)
 		of.fields = append(append(of.fields, line...), '\n')
@@ -126,33 +113,29 @@ func (e *events) endOfLine(line []byte) {
 
 // endOfEvent processes the event, which has just ended with an empty line.
 func (e *events) endOfEvent() {
-	of := e.event
-	if e.event = (event{fields: of.fields[:0], data: of.data[:0]}); cap(of.fields)+cap(of.data) > chunkSize {
-		e.event = event{} // do not keep the memory of a long event
-	}
-	message := of.data
-	if len(bytes.Trim(of.data, " \t\n")) > 0 {
+	of, message := &e.event, e.event.data.String()
+	defer func() { e.event = event{} }()
+	if strings.Trim(message, " \t\n") != "" {
 		if of.kind != "" && of.kind != "message" { // clients read messages only in events of the type "message"
 			e.dropped(of.kind)
 			return
 		}
-		if message = e.seal(message); len(message) == 0 {
+		if message = e.seal(message); message == "" {
 			return
 		}
 	}
 	e.resumes = e.resumes || of.resumes
-	if e.out = append(e.out, of.fields...); of.hasData {
+	if e.out.Write(of.fields); of.hasData {
 		e.sendData(message)
 	}
-	e.out = append(e.out, '\n')
+	e.out.WriteByte('\n')
 }
 
 // sendData sends a message as the data of an event. A line end in it, which is white space in JSON, stays one.
-func (e *events) sendData(message []byte) {
-	if bytes.IndexByte(message, '\n') >= 0 || bytes.IndexByte(message, '\r') >= 0 {
-		message = []byte(lineEnds.Replace(string(message)))
-	}
-	e.out = append(append(append(e.out, "data: "...), message...), '\n')
+func (e *events) sendData(message string) {
+	message = strings.ReplaceAll(message, "\n", "\ndata: ")
+	e.out.Grow(len(message) + 8)
+	e.out.WriteString("data: ")
+	e.out.WriteString(message)
+	e.out.WriteByte('\n')
 }
-
-var lineEnds = strings.NewReplacer("\n", "\ndata: ", "\r", " ")

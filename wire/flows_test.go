@@ -206,22 +206,20 @@ func TestAnswersAreFilteredByKeyAndKind(t *testing.T) {
 	questions := map[string]string{"form": form, "url": url, "sampling": sampling, "roots": roots}
 	for kind, question := range questions {
 		for name, answer := range map[string]struct{ text, fits string }{
-			"accepted":      {accept, "form url"},
-			"declined":      {`{"action":"decline"}`, "form url"},
-			"sampled":       {sampled, "sampling"},
-			"roots":         {rooted, "roots"},
-			"no roots":      {`{"roots":[]}`, "roots"},
-			"two kinds":     {`{"action":"accept","role":"user"}`, ""},
-			"three kinds":   {`{"action":"accept","role":"user","roots":[]}`, ""},
-			"no kind":       {`{"content":{}}`, ""},
-			"empty":         {`{}`, ""},
-			"null":          {`null`, ""},
-			"text":          {`"accept"`, ""},
-			"number":        {`1`, ""},
-			"list":          {`[` + accept + `]`, ""},
-			"a null inside": {`{"action":"accept","content":{"a":[{"b":null}]}}`, ""},
-			"a null beside": {`{"action":"accept","content":null}`, ""},
-			"a null role":   {`{"role":null,"content":{}}`, ""},
+			"accepted":    {accept, "form url"},
+			"declined":    {`{"action":"decline"}`, "form url"},
+			"sampled":     {sampled, "sampling"},
+			"roots":       {rooted, "roots"},
+			"no roots":    {`{"roots":[]}`, "roots"},
+			"two kinds":   {`{"action":"accept","role":"user"}`, ""},
+			"three kinds": {`{"action":"accept","role":"user","roots":[]}`, ""},
+			"no kind":     {`{"content":{}}`, ""},
+			"empty":       {`{}`, ""},
+			"null":        {`null`, ""},
+			"text":        {`"accept"`, ""},
+			"number":      {`1`, ""},
+			"list":        {`[` + accept + `]`, ""},
+			"a null role": {`{"role":null,"content":{}}`, ""},
 		} {
 			r := plainRig(t)
 			given := r.begin(carriers[0], "", `"`+canary+`"`, `{"q":`+question+`}`)
@@ -236,6 +234,50 @@ func TestAnswersAreFilteredByKeyAndKind(t *testing.T) {
 			if dropped := strings.Contains(r.log.String(), "dropped answers"); dropped != (want == "") {
 				t.Errorf("%s for %s: logged is %v", name, kind, dropped)
 			}
+		}
+	}
+}
+
+// The Python SDK writes a null for an optional field that the user left empty: its types allow it. If the answer did not
+// count, the user would be asked again and again.
+func TestANullInAFieldOfAFormCountsAsAbsent(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"name":"x","note":null}`: `{"name":"x"}`,
+		`{"note":null}`:            `{}`,
+		`{ "a" : null , "b" : 1.0, "\u0063":null,"d":"null", "e":["null"] ,"f":null }`: `{"b" : 1.0,"d":"null","e":["null"]}`,
+		`{ "n" : 1.0 }`:             `{ "n" : 1.0 }`,
+		`{"a":[null]}`:              "",
+		`{"a":null,"b":{"c":null}}`: "",
+		`[null]`:                    "",
+		`null`:                      "",
+	} {
+		for _, question := range []string{form, url} {
+			r := plainRig(t)
+			given := r.begin(carriers[0], "", "", `{"p":`+form+`,"q":`+question+`}`)
+			const before, after = `{"p":{ "action":"decline" },"q":{"action" : "accept", "content" : `, ` , "com.example/x" : [ ]}}`
+			_, got := r.forwarded(carriers[0].call(state(given) + `,"inputResponses":` + before + content + after))
+			if want == "" {
+				want = `{"p":{ "action":"decline" }}`
+			} else if !strings.HasPrefix(want, `{"p"`) {
+				want = before + want + after
+			}
+			if text := string(member(t, got, "params", "inputResponses")); text != want {
+				t.Errorf("%s: the server got %s", content, text)
+			}
+			if logged := strings.Contains(r.log.String(), "dropped answers"); logged == strings.Contains(want, "accept") {
+				t.Errorf("%s: logged is %v", content, logged)
+			}
+		}
+	}
+	for question, answer := range map[string]string{
+		roots:    `{"roots":[{"uri":"file:///x","name":null}]}`,
+		sampling: `{"role":"assistant","content":{"type":"text","text":null},"model":"m"}`,
+		form:     `{"action":"accept","content":{"a":null},"_meta":{"b":null}}`,
+	} {
+		r := plainRig(t)
+		given := r.begin(carriers[0], "", "", `{"q":`+question+`}`)
+		if _, got := r.forwarded(carriers[0].call(state(given) + `,"inputResponses":{"q":` + answer + `}`)); strings.Contains(got, "inputResponses") {
+			t.Errorf("the server got %s", got)
 		}
 	}
 }

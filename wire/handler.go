@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,41 +57,33 @@ type Ended struct {
 	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
 }
 
+// Check sets the fields that are 0, and returns an error for options with which [Engine.Handler] would panic.
+func (o *Options) Check() error {
+	o.MaxRequest, o.MaxAnswer = cmp.Or(o.MaxRequest, DefaultMaxRequest), cmp.Or(o.MaxAnswer, DefaultMaxAnswer)
+	o.Budget, o.ClientTimeout = cmp.Or(o.Budget, DefaultBudget), cmp.Or(o.ClientTimeout, DefaultClientTimeout)
+	switch least := 2 * (int64(o.MaxRequest) + int64(o.MaxAnswer)); {
+	case o.User == nil && !o.AllowAnonymous:
+		return errors.New("set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use everybody's tokens")
+	case min(o.MaxRequest, o.MaxAnswer) < 1<<10 || max(o.MaxRequest, o.MaxAnswer) > 1<<30:
+		return errors.New("the longest request and the longest answer must be between 1 KiB and 1 GiB")
+	case o.Budget < least:
+		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", o.Budget, least)
+	case o.ClientTimeout < 0:
+		return errors.New("the time for clients is less than 0")
+	}
+	return nil
+}
+
 // Handler returns a door around the handler of a server that speaks streamable HTTP. Authentication, CORS and
 // compression belong outside. Handler panics if it is not said who calls, or if an option is wrong.
 func (e *Engine) Handler(server http.Handler, options Options) http.Handler {
-	d := &door{engine: e, server: server, options: options}
-	o := &d.options
-	for _, limit := range []struct {
-		name             string
-		value            *int
-		otherwise, least int
-	}{{"MaxRequest", &o.MaxRequest, DefaultMaxRequest, 1 << 10}, {"MaxAnswer", &o.MaxAnswer, DefaultMaxAnswer, 1 << 10}} {
-		if *limit.value == 0 {
-			*limit.value = limit.otherwise
-		}
-		if *limit.value < limit.least || *limit.value > 1<<30 {
-			panic(fmt.Sprintf("wire: Options.%s is %d, not between %d and 1 GiB", limit.name, *limit.value, limit.least))
-		}
+	if err := options.Check(); err != nil {
+		panic("wire: " + err.Error())
 	}
-	if o.Budget == 0 {
-		o.Budget = DefaultBudget
-	}
-	if o.ClientTimeout == 0 {
-		o.ClientTimeout = DefaultClientTimeout
-	}
-	switch least := 2 * int64(o.MaxRequest+o.MaxAnswer); {
-	case server == nil:
+	if server == nil {
 		panic("wire: the handler is nil")
-	case o.User == nil && !o.AllowAnonymous:
-		panic("wire: set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use everybody's tokens")
-	case o.Budget < least:
-		panic(fmt.Sprintf("wire: Options.Budget is %d, less than %d: twice the longest request and the longest answer", o.Budget, least))
-	case o.ClientTimeout < 0:
-		panic("wire: Options.ClientTimeout is less than 0")
 	}
-	d.budget = newBudget(o.Budget)
-	return d
+	return &door{engine: e, server: server, options: options, budget: newBudget(options.Budget)}
 }
 
 // door is an HTTP door.
@@ -122,7 +115,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer v.end(a, time.Now())
 	}
 	defer a.share.release()
-	defer a.settle()
+	defer a.hurry()
 	inner := r.WithContext(&ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {
@@ -202,8 +195,7 @@ func (v *visit) post(a *response, r *http.Request) {
 		return
 	}
 	body := share{of: v.budget}
-	release := sync.OnceFunc(body.release)
-	defer release()
+	defer body.release()
 	text, ok := v.read(a, &body)
 	if !ok {
 		return
@@ -233,7 +225,7 @@ func (v *visit) post(a *response, r *http.Request) {
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
 	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
-		r.GetBody = (&passing{text: forward, passed: release}).body
+		r.GetBody = (&passing{text: forward, passed: body.release}).body
 	} else {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
 	}
@@ -279,11 +271,11 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	err := errTooLong
 	body := collected{limit: v.options.MaxRequest, share: s}
 	if v.request.ContentLength <= int64(body.limit) {
-		a.control.SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
-		s.wait(func() { a.control.SetReadDeadline(time.Now()) })
+		a.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
+		s.wait(func() { a.control().SetReadDeadline(time.Now()) })
 		err = body.readWhole(v.request.Body, v.request.ContentLength)
 		if s.resume(); err == nil {
-			a.control.SetReadDeadline(time.Time{})
+			a.control().SetReadDeadline(time.Time{})
 		} else {
 			s.release()
 		}
@@ -291,7 +283,7 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	var network net.Error
 	switch {
 	case err == nil:
-		return string(body.text), true
+		return body.text.String(), true
 	case errors.Is(err, errTooLong):
 		a.refuse(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
@@ -312,39 +304,35 @@ func (v *visit) serve(a *response, r *http.Request) {
 	defer func() {
 		switch problem := recover(); problem {
 		case nil:
-			a.finish("the server gave no whole answer")
+			a.finish("")
 		case http.ErrAbortHandler: // for example, a reverse proxy whose server is gone
-			a.fail("the server's answer was cut off")
+			a.finish("the server's answer was cut off")
 		default: // its text may hold anything
-			a.fail("the server panicked: " + reflect.TypeOf(problem).String())
+			a.finish("the server panicked: " + reflect.TypeOf(problem).String())
 		}
 	}()
 	v.server.ServeHTTP(a.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or nil if the client must get
+// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
 // none.
-func (v *visit) seal(message []byte) []byte {
+func (v *visit) seal(message string) string {
 	ctx, x := v.request.Context(), v.exchange
 	if x != nil && x.isPlainAnswer(message) {
 		x.done = true
 		return message
 	}
-	text := string(message)
-	defer v.engine.turn(text)()
+	defer v.engine.turn(message)()
 	if x != nil {
-		return []byte(x.Seal(ctx, text))
+		return x.Seal(ctx, message)
 	}
 	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
-	m, why := readEnvelope(text, guardedNames)
-	if why != "" {
-		return []byte(v.engine.drop(ctx, why))
-	}
-	passed := v.engine.pass(ctx, &m)
-	if passed == "" && m.isAnswer() {
+	m, why := readEnvelope(message, guardedNames)
+	passed := v.engine.pass(ctx, &m, why)
+	if passed == "" && why == "" && m.isAnswer() {
 		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
 	}
-	return []byte(passed)
+	return passed
 }
 
 // waits reports whether the client waits for the answer to a request.

@@ -96,11 +96,6 @@ func headersAgree(header http.Header, x *Exchange) bool {
 	return true
 }
 
-// headerMismatch returns the answer to a call whose headers differ from its message.
-func headerMismatch(id string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32020,"message":"Header mismatch"}}`
-}
-
 // isModern reports whether the header says that the request is of revision 2026-07-28 or later, which has no sessions.
 func isModern(header http.Header) bool {
 	const modern = "2026-07-28"

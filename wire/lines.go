@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -29,19 +28,17 @@ type lineSplitter struct {
 func (s *lineSplitter) Write(p []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for rest := p; s.err == nil && len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
-			s.add(rest)
-			break
-		}
-		if len(s.partial) == 0 && !s.tooLong {
-			s.emit(rest[:end], end > s.limit)
+	for rest, ended := p, true; ended && s.err == nil; {
+		var piece []byte
+		piece, rest, ended = bytes.Cut(rest, []byte("\n"))
+		if s.tooLong = s.tooLong || len(s.partial)+len(piece) > s.limit; s.tooLong {
+			s.partial = nil
 		} else {
-			s.add(rest[:end])
-			s.emitPartial()
+			s.partial = append(s.partial, piece...)
 		}
-		rest = rest[end+1:]
+		if ended {
+			s.emit()
+		}
 	}
 	if s.err != nil {
 		return 0, s.err
@@ -54,68 +51,49 @@ func (s *lineSplitter) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.partial) > 0 || s.tooLong {
-		s.emitPartial()
+		s.emit()
 	}
 	s.err = io.ErrClosedPipe
 }
 
-func (s *lineSplitter) add(piece []byte) {
-	if s.tooLong = s.tooLong || len(s.partial)+len(piece) > s.limit; s.tooLong {
-		s.partial = nil
-		return
-	}
-	s.partial = append(s.partial, piece...)
-}
-
-func (s *lineSplitter) emitPartial() {
-	line, tooLong := s.partial, s.tooLong
-	s.partial, s.tooLong = s.partial[:0], false
-	if s.emit(line, tooLong); cap(s.partial) > chunkSize {
-		s.partial = nil
-	}
-}
-
-func (s *lineSplitter) emit(line []byte, tooLong bool) {
-	switch message := bytes.Trim(line, " \t\r"); {
-	case tooLong:
+// emit takes the line that has ended.
+func (s *lineSplitter) emit() {
+	switch message := bytes.Trim(s.partial, " \t\r"); {
+	case s.tooLong:
 		s.err = s.line(nil, errTooLong)
 	case len(message) == 0:
 	case bytes.IndexByte(message, '\r') >= 0:
 		// In JSON a carriage return is white space. But some programs also end a line there, for example Python
 		// programs with universal newlines. They would read an object inside this message as a separate message.
-		s.err = s.line(line, errSplit)
+		s.err = s.line(s.partial, errSplit)
 	default:
-		s.err = s.line(line, nil)
+		s.err = s.line(s.partial, nil)
+	}
+	if s.tooLong, s.partial = false, s.partial[:0]; cap(s.partial) > chunkSize {
+		s.partial = nil
 	}
 }
 
 // lineWriter writes whole lines. It is safe for concurrent use.
 type lineWriter struct {
 	mu     sync.Mutex
-	stream *bufio.Writer
+	stream io.Writer
+	err    error // the first error; after it, nothing more is written
 }
 
-func newLineWriter(stream io.Writer) *lineWriter {
-	return &lineWriter{stream: bufio.NewWriterSize(stream, 1<<16)}
-}
-
-// write writes a message and a line feed. After an error it writes nothing more, and returns the same error again.
+// write writes a message and a line feed.
 func (w *lineWriter) write(message string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stream.WriteString(message)
-	w.stream.WriteByte('\n')
-	return w.stream.Flush() // the bufio.Writer keeps the first error and returns it here
+	if w.err == nil {
+		_, w.err = io.WriteString(w.stream, message+"\n")
+	}
+	return w.err
 }
 
 // close makes all later writes fail. When it returns, no write is under way.
 func (w *lineWriter) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stream.Reset(closed{})
+	w.err = io.ErrClosedPipe
 }
-
-// closed is a stream to which nothing can be written.
-type closed struct{}
-
-func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

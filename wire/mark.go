@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 
 	"github.com/tripseal/tripseal/internal/whose"
@@ -32,21 +31,6 @@ func (e *Engine) Through(ctx context.Context, mark string) *Exchange {
 	return nil
 }
 
-// setMark gives the call a mark, which it keeps until [Exchange.forgetMark]. The mark begins with a secret, so that the
-// door can take all marks out of what the server writes.
-func (x *Exchange) setMark(secret string) {
-	x.mark = secret + rand.Text()
-	x.engine.marks.Store(x.mark, x)
-	whose.Arrivals.Store(x.mark, &x.arrival)
-}
-
-func (x *Exchange) forgetMark() {
-	if x.mark != "" {
-		x.engine.marks.Delete(x.mark)
-		whose.Arrivals.Delete(x.mark)
-	}
-}
-
 // marked returns the JSON text of a _meta with a mark. It leaves a _meta that is not an object as it is: the server
 // refuses it.
 func marked(meta, mark string) string {
@@ -54,7 +38,7 @@ func marked(meta, mark string) string {
 	case meta == "" || meta == "null":
 		return `{"` + MarkName + `":"` + mark + `"}`
 	case strings.HasPrefix(meta, "{"):
-		return changes{MarkName: `"` + mark + `"`}.apply(meta, 0, meta)
+		return changes{{MarkName, `"` + mark + `"`}}.apply(meta, 0, meta)
 	}
 	return meta
 }

@@ -46,7 +46,10 @@ var (
 	pageNames     = namesOf("nextCursor", "requestState", "ttlMs", "cacheScope")
 	questionNames = namesOf("method", "params")
 	modeNames     = namesOf("mode", "tools", "toolChoice")
-	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
+
+	metaNames       = namesOf("io.modelcontextprotocol/clientCapabilities")
+	capabilityNames = namesOf("elicitation", "sampling", "roots")
+	optionNames     = namesOf("form", "url", "tools")
 )
 
 // resultNames returns the names of the members that the engine reads in the result of a method of this kind.
@@ -71,13 +74,16 @@ const (
 	atMeta
 )
 
+// atContent is the index of a name in answerNames.
+const atContent = 3
+
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
 	sameID         string // sameID(id), which is the same text for all spellings of a string
 	method         string
-	params, result *field
+	params, result field
 	isError        bool
 
 	// These fields have what readEnvelope has already read from the result; inResult uses them. They are not set if the
@@ -140,13 +146,7 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
 		return m, "an id that is neither a string nor a number"
 	}
-	if params.present {
-		m.params = params
-	}
-	if result.present {
-		m.result = result
-	}
-	m.isError = problem.present
+	m.params, m.result, m.isError = *params, *result, problem.present
 	switch {
 	case method.present && (result.present || problem.present):
 		return m, "both a request and an answer"
@@ -210,6 +210,7 @@ var (
 	invalidRequest = tripseal.WireError{Code: -32600, Message: "Invalid Request"}
 	invalidParams  = tripseal.WireError{Code: -32602, Message: "Invalid params"}
 	internalError  = tripseal.WireError{Code: -32603, Message: "Internal error"}
+	headerMismatch = tripseal.WireError{Code: -32020, Message: "Header mismatch"} // of the protocol
 )
 
 // errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of the request's id; "" means

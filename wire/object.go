@@ -1,32 +1,19 @@
 package wire
 
 import (
-	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
-// names has the names of the members that the engine reads in one kind of JSON object.
-type names struct {
-	list   []string
-	folded map[string]bool // the names in the list, as fold returns them
-}
+// names lists the names of the members that the engine reads in one kind of JSON object.
+type names struct{ list []string }
 
-func namesOf(list ...string) *names {
-	n := &names{list, map[string]bool{}}
-	for _, name := range list {
-		n.folded[fold(name)] = true
-	}
-	return n
-}
-
-// fold returns the same text for two names if they differ only in upper and lower case, as strings.EqualFold and
-// encoding/json define it.
-func fold(name string) string { return strings.Map(jsonorder.Fold, name) }
+func namesOf(list ...string) *names { return &names{list} }
 
 // field is a member of a JSON object. If the object does not have this member, present is false.
 type field struct {
@@ -36,6 +23,9 @@ type field struct {
 
 // isString reports whether the value is a string. If so, f.Text is that string.
 func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
+
+// isObject reports whether the value is an object.
+func (f *field) isObject() bool { return strings.HasPrefix(f.Raw, "{") }
 
 // read reads a JSON object. It returns a field for each name in n.list, in the same order. It returns false if the text
 // is not one object. It also returns false if two JSON parsers could read one of these fields differently: its name
@@ -65,7 +55,13 @@ func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
 // be in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
-	return n.folded[fold(name)] || n.folded[fold(alike.Replace(name))] || name == prototype
+	plain := name
+	if strings.ContainsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r > unicode.MaxASCII }) {
+		plain = alike.Replace(name)
+	}
+	return name == prototype || slices.ContainsFunc(n.list, func(of string) bool {
+		return strings.EqualFold(of, name) || strings.EqualFold(of, plain) // as encoding/json compares names
+	})
 }
 
 // prototype is the name of a member whose own members a JavaScript program may take for those of the object: after
@@ -74,8 +70,8 @@ const prototype = "__proto__"
 
 // alike turns a name into what a JSON parser may read if it is not strict. pydantic's populate_by_name accepts
 // request_state for requestState, and Go's json/v2 can ignore dashes as well as underscores. A parser that converts
-// names to upper or lower case may read U+0131 or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which fold
-// does not.
+// names to upper or lower case may read U+0131 or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which
+// strings.EqualFold does not.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
 // readAll returns all members of an object of questions or answers. It returns false if the text is not one object, or
@@ -83,24 +79,25 @@ var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", 
 // name has half of a surrogate pair. Go, for example, replaces every such half by the same character, so it could
 // mistake two names for one.
 func readAll(text string) (list []field, ok bool) {
-	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
 	for {
 		member, ok := members.Next()
 		if !ok {
 			return list, members.Whole()
 		}
-		if len(list) == tripseal.MaxQuestions || seen[member.Name] || !utf8.ValidString(member.Name) {
+		twice := slices.ContainsFunc(list, func(f field) bool { return f.Name == member.Name })
+		if len(list) == tripseal.MaxQuestions || twice || !utf8.ValidString(member.Name) {
 			return nil, false
 		}
-		seen[member.Name] = true
 		list = append(list, field{Member: member, present: true})
 	}
 }
 
-// changes has new values for members of an object. A key is the name of a member. The value is JSON text, or "" if the
-// member must be removed.
-type changes map[string]string
+// changes has new values for members of an object.
+type changes []change
+
+// change is a member's name and its new value: JSON text, or "" if the member must be removed.
+type change struct{ name, value string }
 
 // apply returns a copy of the message in which one object has the changes. The object begins at the offset base. The
 // bytes outside the object and the text of its unchanged members stay the same. A member that the object lacks is
@@ -109,45 +106,31 @@ func (c changes) apply(message string, base int, object string) string {
 	if len(c) == 0 {
 		return message
 	}
-	size := len(message) + len(c)*64
-	for _, value := range c {
-		size += len(value)
+	size := len(message)
+	for _, of := range c {
+		size += len(of.name) + len(of.value) + 8
 	}
-	var out strings.Builder
-	out.Grow(size)
-	out.WriteString(message[:base])
-	out.WriteByte('{')
-	first := true
+	out := append(append(make([]byte, 0, size), message[:base]...), '{')
 	add := func(text, value string) {
-		if !first {
-			out.WriteByte(',')
+		if len(out) > base+1 {
+			out = append(out, ',')
 		}
-		out.WriteString(text)
-		out.WriteString(value)
-		first = false
+		out = append(append(out, text...), value...)
 	}
-	missing := maps.Clone(c)
+	found := make([]bool, len(c))
 	members := jsonorder.ReadMembers(object)
-	for {
-		member, ok := members.Next()
-		if !ok {
-			break
-		}
-		value, changed := c[member.Name]
-		switch {
-		case !changed:
+	for member, ok := members.Next(); ok; member, ok = members.Next() {
+		i := slices.IndexFunc(c, func(of change) bool { return of.name == member.Name })
+		if i < 0 {
 			add(object[member.At:member.From+len(member.Raw)], "")
-		case value != "":
-			add(object[member.At:member.From], value)
-		}
-		delete(missing, member.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if missing[name] != "" {
-			add(quoted(name)+":", missing[name])
+		} else if found[i] = true; c[i].value != "" {
+			add(object[member.At:member.From], c[i].value)
 		}
 	}
-	out.WriteByte('}')
-	out.WriteString(message[base+len(object):])
-	return out.String()
+	for i, of := range c {
+		if !found[i] && of.value != "" {
+			add(quoted(of.name)+":", of.value)
+		}
+	}
+	return string(append(append(out, '}'), message[base+len(object):]...))
 }

@@ -39,7 +39,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	switch {
 	case m == nil: // it was refused
 	case m.isAnswer(): // a client of an older revision answers a question of the server
-		if m.result != nil && carriesState(m.result.Raw) {
+		if carriesState(&m.result) {
 			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
 			break
 		}
@@ -50,7 +50,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 		x.openCall(ctx, m)
 	case x.kind == list:
 		x.openList(ctx, m)
-	case m.params != nil && carriesState(m.params.Raw):
+	case carriesState(&m.params):
 		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
 	default:
 		x.Forward = m.text
@@ -69,19 +69,19 @@ func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why stri
 	}
 }
 
-// carriesState reports whether the JSON text is an object with a member requestState, in any spelling. It also returns
-// true if the object cannot be read. It returns false for a text that is not an object.
-func carriesState(text string) bool {
-	if text[0] != '{' {
+// carriesState reports whether a value is an object with a member requestState, in any spelling. It also returns true if
+// the object cannot be read.
+func carriesState(value *field) bool {
+	if !value.isObject() {
 		return false
 	}
-	fields, ok := plainNames.read(text)
+	fields, ok := plainNames.read(value.Raw)
 	return !ok || fields[0].present
 }
 
 // readParams reads the params of a request. It treats missing params, and null, as an object without members.
 func readParams(m *envelope, n *names) ([]field, bool) {
-	if m.params == nil || m.params.Raw == "null" {
+	if !m.params.present || m.params.Raw == "null" {
 		return make([]field, len(n.list)), true
 	}
 	return n.read(m.params.Raw)
@@ -111,9 +111,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		return
 	}
 	if x.Target, x.declared = target.Text, meta.Raw; x.agrees != nil && !x.agrees() { // before the token is spent
-		x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused", "method", tripseal.PlainText(x.Method),
-			"cause", "Mcp-Method or Mcp-Name differs from the message")
-		x.Malformed, x.Reply = true, headerMismatch(x.ID)
+		x.refuse(ctx, headerMismatch, "Mcp-Method or Mcp-Name differs from the message")
 		return
 	}
 	var err error
@@ -124,62 +122,39 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		x.reject(ctx, err, "")
 		return
 	}
-	change := changes{}
+	var edits changes
 	if plaintext, has := x.round.State(); has {
-		change["requestState"] = quoted(plaintext)
+		edits = append(edits, change{"requestState", quoted(plaintext)})
 	} else if state.present {
-		change["requestState"] = ""
+		edits = append(edits, change{"requestState", ""})
 	}
 	x.arrival.Method, x.arrival.Target, x.arrival.Logger = x.Method, x.Target, x.engine.log
 	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
-		change["inputResponses"] = kept
+		edits = append(edits, change{"inputResponses", kept})
 	}
 	if x.mark != "" {
-		change["_meta"] = marked(meta.Raw, x.mark)
+		edits = append(edits, change{"_meta", marked(meta.Raw, x.mark)})
 	}
-	x.Forward = m.text
-	if m.params != nil { // otherwise the call names no target, and was refused
-		x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
-	}
+	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }
 
 // declaredIn returns the capabilities that a request declares in its _meta. It returns false if the request has no such
 // declaration: then it is of an older protocol revision. If two parsers could read the declaration differently, it
 // declares nothing.
 func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
-	if !strings.HasPrefix(meta, "{") {
-		return can, false
-	}
 	fields, ok := metaNames.read(meta)
 	if !ok || !fields[0].present {
-		return can, !ok
+		return can, !ok && strings.HasPrefix(meta, "{")
 	}
-	members := jsonorder.ReadMembers(fields[0].Raw)
-	members.Object = func(name string, inner *jsonorder.Members) {
-		has := map[string]bool{}
-		for {
-			member, ok := inner.Next()
-			if !ok {
-				break
-			}
-			if member.Name == "form" || member.Name == "url" || member.Name == "tools" {
-				has[member.Name] = true
-				continue
-			}
-			has["others"] = true
-		}
-		switch name {
-		case "elicitation":
-			can.Form, can.URL = has["form"] || len(has) == 0, has["url"]
-		case "sampling":
-			can.Sampling, can.SamplingTools = true, has["tools"]
-		case "roots":
-			can.Roots = true
-		}
+	if fields, ok = capabilityNames.read(fields[0].Raw); !ok {
+		return can, true
 	}
-	for ok := true; ok; {
-		_, ok = members.Next()
-	}
+	modes, _ := optionNames.read(fields[0].Raw)
+	options, _ := optionNames.read(fields[1].Raw)
+	can.URL = modes[1].present
+	can.Form = modes[0].present || fields[0].isObject() && !can.URL
+	can.Sampling, can.SamplingTools = fields[1].isObject(), options[2].present
+	can.Roots = fields[2].isObject()
 	return can, true
 }
 
@@ -200,6 +175,7 @@ func (x *Exchange) reject(ctx context.Context, err error, why string) {
 type answer struct {
 	field
 	kind tripseal.Kind
+	text string // what the server may get of it
 }
 
 // readAnswers reads the client's answers. If they must be refused, reason says why. Otherwise reason is "".
@@ -209,12 +185,19 @@ func readAnswers(answers *field) (list []answer, reason string) {
 	}
 	all, ok := readAll(answers.Raw)
 	for _, f := range all {
-		a := answer{field: f}
+		a := answer{field: f, text: f.Raw}
 		if f.Raw[0] == '{' {
 			fields, clear := answerNames.read(f.Raw)
 			_, twice := argdigest.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
 			ok = ok && clear && twice == nil
-			a.kind = kindOf(f.Raw, fields)
+			if a.kind = kindOf(fields); hasNull(a.text) {
+				if a.kind == tripseal.KindForm {
+					a.text = withoutNulls(f.Raw, &fields[atContent])
+				}
+				if hasNull(a.text) {
+					a.kind = 0
+				}
+			}
 		}
 		list = append(list, a)
 	}
@@ -224,8 +207,8 @@ func readAnswers(answers *field) (list []answer, reason string) {
 	return list, ""
 }
 
-// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several kinds, or has a null in it.
-func kindOf(text string, fields []field) (kind tripseal.Kind) {
+// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several kinds.
+func kindOf(fields []field) (kind tripseal.Kind) {
 	for i, of := range []tripseal.Kind{tripseal.KindForm, tripseal.KindSampling, tripseal.KindRoots} {
 		if fields[i].present {
 			if kind != 0 {
@@ -234,10 +217,26 @@ func kindOf(text string, fields []field) (kind tripseal.Kind) {
 			kind = of
 		}
 	}
-	if hasNull(text) {
-		return 0
-	}
 	return kind
+}
+
+// withoutNulls returns the text of an answer without the members of its content that are null. Some clients write such
+// a member for an optional field that the user left empty.
+func withoutNulls(answer string, content *field) string {
+	if !strings.HasPrefix(content.Raw, "{") {
+		return answer
+	}
+	var kept strings.Builder
+	members := jsonorder.ReadMembers(content.Raw)
+	for member, ok := members.Next(); ok; member, ok = members.Next() {
+		if member.Raw != "null" {
+			if kept.Len() > 0 {
+				kept.WriteByte(',')
+			}
+			kept.WriteString(content.Raw[member.At : member.From+len(member.Raw)])
+		}
+	}
+	return answer[:content.From] + "{" + kept.String() + "}" + answer[content.From+len(content.Raw):]
 }
 
 // hasNull reports whether a JSON text has a null in it, at any depth. The text must be valid: outside strings, only a
@@ -259,7 +258,7 @@ func hasNull(text string) bool {
 }
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may see none. The second result
-// is true if the server may see all answers.
+// is true if the server may see all answers as they are.
 func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer) (kept string, all bool) {
 	if state, ok := x.round.Elicit(); ok {
 		x.keepForElicit(ctx, state, given)
@@ -269,18 +268,22 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer)
 		return text, true
 	}
 	unsolicited := x.round.First() && x.Method == "tools/call" && x.engine.unsolicited[x.Target]
-	drop := changes{}
+	var edits changes
+	dropped := 0
 	for i := range given {
 		a := &given[i]
 		if a.kind == 0 || !unsolicited && !x.round.Accepts(a.Name, a.kind) {
-			drop[a.Name] = ""
+			edits = append(edits, change{a.Name, ""})
+			dropped++
+		} else if a.text != a.Raw {
+			edits = append(edits, change{a.Name, a.text})
 		}
 	}
-	x.round.Dropped(ctx, len(drop))
-	if len(drop) < len(given) {
-		kept = drop.apply(text, 0, text)
+	x.round.Dropped(ctx, dropped)
+	if dropped < len(given) {
+		kept = edits.apply(text, 0, text)
 	}
-	return kept, len(drop) == 0
+	return kept, len(edits) == 0
 }
 
 // keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself.
@@ -288,11 +291,11 @@ func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answ
 	kinds := make(map[string]tripseal.Kind, len(given))
 	x.arrival.State, x.arrival.Answers = state, make(map[string]json.RawMessage, len(given))
 	for i := range given {
-		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].Raw)
+		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].text)
 	}
 	dropped := len(given)
 	for q := range x.round.Asked {
-		if kind, ok := kinds[q.Key]; ok && (kind == 0 || q.Kind.Takes(kind)) { // 0 may be a form in which a field is null
+		if kind, ok := kinds[q.Key]; ok && q.Kind.Takes(kind) {
 			dropped--
 		}
 	}
@@ -328,9 +331,9 @@ func (x *Exchange) openList(ctx context.Context, m *envelope) {
 	}
 	// Some servers do not return the first page if the cursor is empty or null. All servers return it if there is no
 	// cursor, so remove an empty or null cursor.
-	change := changes{"cursor": ""}
+	edits := changes{{"cursor", ""}}
 	if at.Text != "" {
-		change["cursor"] = quoted(string(x.page.Position()))
+		edits[0].value = quoted(string(x.page.Position()))
 	}
-	x.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // The limits for requests that the server has not answered.
@@ -38,53 +40,43 @@ type pending struct {
 }
 
 type request struct {
-	id        string
-	bytes     int
-	exchange  *Exchange // nil before the message is opened, and after the request is cancelled
-	cancelled bool
+	id       string    // as the function sameID returns it
+	exchange *Exchange // nil after the request is cancelled
+	bytes    int
 }
 
-// reserve marks an id as in use. The parameter bytes is the length of the request's message. reserve returns an error
-// if a similar id is in use or a limit is reached.
-func (p *pending) reserve(id string, bytes int) error {
-	if len(id) > maxID {
-		return errInUse
-	}
+// check returns an error if a similar id is in use or a limit is reached. The parameter bytes is the length of the
+// request's message.
+func (p *pending) check(id string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := likeness(id)
 	switch {
-	case p.requests[key] != nil:
+	case len(id) > maxID || p.requests[likeness(id)] != nil:
 		return errInUse
 	case p.ended || p.waiting == maxPending || p.bytes+bytes > maxBytes:
 		return errFull
 	}
-	if p.requests == nil {
-		p.requests = map[string]*request{}
-	}
-	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, or the id keeps the message in memory
-	p.waiting++
-	p.bytes += bytes
 	return nil
 }
 
-// release frees a reserved id, because its request is not forwarded to the server.
-func (p *pending) release(id string) {
+// add adds a request that has passed [pending.check]. Nothing else may be added between the two. It returns false if the
+// server gives no more answers.
+func (p *pending) add(x *Exchange, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remove(id)
-}
-
-// setExchange stores the exchange of a request whose id was reserved. It returns false if the id is not reserved, or if
-// the server gives no more answers. In these cases the carrier must not forward the request.
-func (p *pending) setExchange(e *Exchange) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.requests[likeness(e.ID)]
-	if p.ended || r == nil || r.id != e.ID {
+	if p.ended {
 		return false
 	}
-	r.exchange = e
+	if p.requests == nil {
+		p.requests = map[string]*request{}
+	}
+	p.requests[likeness(x.sameID)] = &request{x.sameID, x, bytes}
+	p.waiting++
+	p.bytes += bytes
+	if x.mark != "" {
+		x.engine.marks.Store(x.mark, x)
+		whose.Arrivals.Store(x.mark, &x.arrival)
+	}
 	return true
 }
 
@@ -95,11 +87,11 @@ func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.requests[likeness(id)]
-	if r == nil || sameID(r.id) != sameID(id) || r.exchange == nil {
+	if r == nil || r.id != id || r.exchange == nil {
 		return
 	}
 	p.leave(r)
-	r.exchange, r.cancelled = nil, true
+	r.id, r.exchange = strings.Clone(id), nil // a clone, or the id keeps the message in memory
 	if p.cancelled = append(p.cancelled, r); len(p.cancelled) > maxCancelled {
 		oldest := p.cancelled[0]
 		p.cancelled = p.cancelled[1:]
@@ -113,9 +105,8 @@ func (p *pending) cancel(id string) {
 func (p *pending) leave(r *request) {
 	p.waiting--
 	p.bytes -= r.bytes
-	if r.exchange != nil {
-		r.exchange.forgetMark()
-	}
+	r.exchange.engine.marks.Delete(r.exchange.mark)
+	whose.Arrivals.Delete(r.exchange.mark)
 	if p.waiting == 0 && p.idle != nil {
 		close(p.idle)
 		p.idle = nil
@@ -126,15 +117,15 @@ func (p *pending) leave(r *request) {
 func (p *pending) whenIdle() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting == 0 {
-		idle := make(chan struct{})
-		close(idle)
-		return idle
+	idle := p.idle
+	if idle == nil {
+		idle = make(chan struct{})
+		if p.idle = idle; p.waiting == 0 {
+			close(idle)
+			p.idle = nil
+		}
 	}
-	if p.idle == nil {
-		p.idle = make(chan struct{})
-	}
-	return p.idle
+	return idle
 }
 
 // take frees the id of a request that gets its answer now, and returns the exchange of this request. It returns nil if
@@ -142,49 +133,41 @@ func (p *pending) whenIdle() <-chan struct{} {
 func (p *pending) take(id string) *Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.requests[likeness(id)]
-	if r == nil || sameID(r.id) != sameID(id) || r.exchange == nil && !r.cancelled {
+	key := likeness(id)
+	r := p.requests[key]
+	if r == nil || r.id != id {
 		return nil
 	}
-	p.remove(id)
+	delete(p.requests, key)
+	if r.exchange != nil {
+		p.leave(r)
+	}
 	return r.exchange
 }
 
-// end returns the exchanges that the server has not answered and will not answer. After this call, reserve returns an
-// error for every request, and setExchange returns false.
+// end returns the exchanges that the server has not answered and will not answer. After this call, no request can be
+// added.
 func (p *pending) end() (left []*Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
-	for _, r := range p.requests {
+	for key, r := range p.requests {
 		if r.exchange != nil {
 			left = append(left, r.exchange)
-			p.remove(r.id)
+			p.leave(r)
+			delete(p.requests, key)
 		}
 	}
 	return left
 }
 
-func (p *pending) remove(id string) {
-	key := likeness(id)
-	switch r := p.requests[key]; {
-	case r == nil || r.cancelled:
-	default:
-		p.leave(r)
-	}
-	delete(p.requests, key)
-}
-
 // likeness returns the same text for all ids that a server could confuse. A server may read a number as a float64, or a
-// string of digits as a number. The given id is JSON text.
+// string as a number. The given id is JSON text.
 func likeness(id string) string {
-	text, digits := id, id
-	if strings.HasPrefix(id, `"`) {
-		json.Unmarshal([]byte(id), &text) // no error: the id was already read as JSON
-		digits = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
-	}
-	number, err := strconv.ParseFloat(digits, 64)
-	if text != id && strings.Trim(digits, "+-.0123456789") != "" || err != nil && !errors.Is(err, strconv.ErrRange) {
+	text := id
+	json.Unmarshal([]byte(id), &text) // leaves it as it is if the id is not a string
+	number, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)
+	if err != nil {
 		return "text " + text
 	}
 	return "number " + strconv.FormatFloat(number+0, 'g', -1, 64) // -0 + 0 is 0

@@ -253,7 +253,6 @@ func TestAnAnswerToNoRequestPassesOnlyWithoutState(t *testing.T) {
 		`{"jsonrpc":"2.0","id":4,"result":{"request\u0053tate":"`+canary+`"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"x","result":{"requestState":"`+canary+`"}}`,
 		`{"jsonrpc":"2.0","method":"x","params":{"requestState":"`+canary+`"}}`,
-		`{"jsonrpc":"2.0","ID":1,"result":{"requestState":"`+canary+`"}}`,
 	)
 	r.clientGot()
 	r.say(`{"jsonrpc":"2.0","id":5,"result":{"content":[]}}`)
@@ -271,6 +270,7 @@ func TestAnAnswerThatIsRefusedIsAnErrorForTheClient(t *testing.T) {
 	r := exactPipe(t)
 	for _, answer := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"requestState":"` + canary + `"}}`,
+		`{"jsonrpc":"2.0","ID":1,"result":{"requestState":"` + canary + `"}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"x":1},"result":{"requestState":"` + canary + `"}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"requestState":"` + canary + "\xff\"}}",
 		`{"result":{"requestState":"` + canary + `","deep":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) +

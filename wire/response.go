@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -18,8 +17,7 @@ import (
 // after its answer, trailers included, reaches nobody.
 type response struct {
 	*visit
-	to      http.ResponseWriter
-	control *http.ResponseController
+	to http.ResponseWriter
 
 	mu     sync.Mutex  // servers write from several goroutines
 	header http.Header // what the server sets, now or later
@@ -27,13 +25,13 @@ type response struct {
 	status int         // 0 until the server has set it
 	way    way
 	body   collected
+	length int64 // how long the server says that the body is; -1 if it does not
 	events events
 	share  share
 	ended  bool // true if the client has got everything
 	sent   struct {
 		status, bytes int
-		hurried       time.Time // when the deadline of a write was set last
-		failed        bool      // true if the client is gone
+		failed        bool // true if the client is gone
 	}
 }
 
@@ -48,11 +46,14 @@ const (
 )
 
 func newResponse(v *visit, w http.ResponseWriter) *response {
-	a := &response{visit: v, to: w, control: http.NewResponseController(w), header: make(http.Header)}
+	a := &response{visit: v, to: w, header: make(http.Header)}
 	a.share.of = v.budget
 	a.body = collected{limit: v.options.MaxAnswer, share: &a.share}
 	return a
 }
+
+// control sets the deadlines of the client.
+func (a *response) control() *http.ResponseController { return http.NewResponseController(a.to) }
 
 // flusher is an answer to a client that can get parts of it. Servers look for the method Flush to know that.
 type flusher struct{ *response }
@@ -98,7 +99,7 @@ func (a *response) Write(p []byte) (int, error) {
 			a.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
 			break
 		}
-		if a.head.Get("Content-Length") == strconv.Itoa(len(a.body.text)) {
+		if int64(a.body.text.Len()) == a.length {
 			a.complete()
 		}
 	default:
@@ -128,12 +129,19 @@ func (a *response) decide(status int) {
 	a.status, a.head = status, maps.Clone(a.header)
 	media := mediaType(a.head)
 	switch {
+	case !a.sealSession(a.head):
+		a.replace(http.StatusBadGateway, "its Mcp-Session-Id cannot be sealed, or is repeated")
+		a.cancel()
 	case isEncoded(a.head):
 		a.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
-		a.sendWhole(status, a.head, nil)
+		a.sendWhole(status, a.head, "")
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
-		a.way = whole
+		a.way, a.length = whole, -1
+		if length, err := strconv.ParseInt(a.head.Get("Content-Length"), 10, 64); err == nil {
+			a.length = length
+		}
+		a.body.expect(a.length) // if the budget is used up, the next write fails
 	case media == "text/event-stream" && status == http.StatusOK:
 		a.way = flowing
 		removeDigests(a.head)
@@ -154,20 +162,20 @@ func (a *response) droppedEvent(kind string) {
 
 // complete sends a JSON answer that is whole.
 func (a *response) complete() {
-	var sealed []byte
-	if len(a.body.text) > 0 || a.waits() {
-		sealed = a.seal(a.body.text)
+	text, sealed := a.body.text.String(), ""
+	if text != "" || a.waits() {
+		sealed = a.seal(text)
 	}
 	switch {
-	case len(sealed) > 0:
-		if !bytes.Equal(sealed, a.body.text) {
+	case sealed != "":
+		if sealed != text {
 			removeDigests(a.head)
 		}
 		a.sendWhole(a.status, a.head, sealed)
-	case len(a.body.text) == 0 && !a.waits():
-		a.sendWhole(a.status, a.head, nil)
+	case text == "" && !a.waits():
+		a.sendWhole(a.status, a.head, "")
 	case !a.waits() && a.status < 300:
-		a.sendWhole(http.StatusAccepted, a.head, nil)
+		a.sendWhole(http.StatusAccepted, a.head, "")
 	case a.status < 300:
 		a.replace(http.StatusBadGateway, "the message is not for the client")
 	default:
@@ -177,10 +185,8 @@ func (a *response) complete() {
 
 // flow sends the events that are complete.
 func (a *response) flow() {
-	a.send(a.events.out)
-	if a.events.out = a.events.out[:0]; cap(a.events.out) > chunkSize {
-		a.events.out = nil
-	}
+	a.send(a.events.out.String())
+	a.events.out.Reset()
 	a.share.resize(a.events.size())
 	if err := a.events.failed; err != nil && !a.ended {
 		a.log("a stream was ended", "cause", err.Error())
@@ -194,45 +200,31 @@ func (a *response) flow() {
 func (a *response) endEvents() {
 	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
 		a.logReplaced("the stream ended before the answer")
-		a.events.out = a.events.out[:0]
-		a.events.sendData([]byte(a.exchange.Failed()))
-		a.events.out = append(a.events.out, '\n')
-		a.send(a.events.out)
+		a.send("data: " + a.exchange.Failed() + "\n\n")
 	}
 	a.ended = true
 }
 
-// finish ends the answer when the server has returned.
-func (a *response) finish(why string) {
+// finish ends the answer when the server has returned. If it has failed, the parameter failure says how; otherwise it
+// is "".
+func (a *response) finish(failure string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if failure != "" && a.request.Context().Err() == nil {
+		a.log("the server failed", "cause", failure)
+	}
 	switch {
 	case a.ended:
-	case a.way == undecided && a.waits():
-		a.replace(http.StatusBadGateway, why)
-	case a.way == undecided:
-		a.sendWhole(http.StatusOK, a.header, nil)
+	case a.way == flowing:
+		a.endEvents()
+	case failure != "":
+		a.replace(http.StatusBadGateway, failure)
 	case a.way == whole:
 		a.complete()
-	case a.way == flowing:
-		a.endEvents()
-	}
-	a.ended = true
-}
-
-// fail ends the answer when the server has failed.
-func (a *response) fail(why string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.request.Context().Err() == nil {
-		a.log("the server failed", "cause", why)
-	}
-	switch {
-	case a.ended:
-	case a.way == flowing:
-		a.endEvents()
+	case a.waits():
+		a.replace(http.StatusBadGateway, "the server gave no whole answer")
 	default:
-		a.replace(http.StatusBadGateway, why)
+		a.decide(http.StatusOK)
 	}
 	a.ended = true
 }
@@ -257,10 +249,7 @@ func (a *response) replace(status int, why string) {
 			}
 		}
 	}
-	body := "The server answered " + strconv.Itoa(a.status) + ".\n"
-	if a.status == 0 {
-		body = "The server gave no answer.\n"
-	}
+	body := http.StatusText(status) + "\n"
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
 	case status == http.StatusNotModified || status < 300 && !a.waits():
@@ -269,17 +258,16 @@ func (a *response) replace(status int, why string) {
 		body = a.exchange.Failed()
 		header.Set("Content-Type", "application/json")
 	}
-	a.sendWhole(status, header, []byte(body))
+	a.sendWhole(status, header, body)
 }
 
 // reply sends an answer of the engine. It is for requests that do not reach the server.
 func (a *response) reply(status int, text string) {
 	a.status = status
-	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
+	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
 }
 
-// refuse answers a request with an error, instead of passing it to the server. It writes the given reason to the log;
-// the client gets only a general reason.
+// refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
 func (a *response) refuse(status int, reason string) {
 	a.log("a request was refused", "status", status, "cause", reason)
 	a.refuseQuietly(status)
@@ -287,25 +275,12 @@ func (a *response) refuse(status int, reason string) {
 
 func (a *response) refuseQuietly(status int) {
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
-	a.control.SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
-	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
-		[]byte(http.StatusText(status)+": "+publicReason[status]+"\n"))
-}
-
-// publicReason has the reason that the client gets for each status. The details are only in the log.
-var publicReason = map[int]string{
-	http.StatusBadRequest:                  "the request cannot be carried",
-	http.StatusNotFound:                    "there is no such session",
-	http.StatusMethodNotAllowed:            "the method is not allowed",
-	http.StatusRequestTimeout:              "the body did not come in time",
-	http.StatusRequestEntityTooLarge:       "the message is too long",
-	http.StatusUnsupportedMediaType:        "the body must be application/json in UTF-8, not encoded",
-	http.StatusRequestHeaderFieldsTooLarge: "there are too many headers",
-	http.StatusServiceUnavailable:          "too much is going on; try again",
+	a.control().SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
+	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, http.StatusText(status)+"\n")
 }
 
 // sendWhole sends an answer whose whole body is known, and ends the answer.
-func (a *response) sendWhole(status int, header http.Header, body []byte) {
+func (a *response) sendWhole(status int, header http.Header, body string) {
 	if a.ended {
 		return
 	}
@@ -317,27 +292,14 @@ func (a *response) sendWhole(status int, header http.Header, body []byte) {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
-	if !a.sendHead(status, header) {
-		return
-	}
+	a.sendHead(status, header)
 	if a.send(body); len(body) == 0 {
 		a.flush() // the server may go on for long
 	}
 }
 
-// sendHead sends the status and the headers. It returns false if the server's id of a session could not be sealed, and
-// then sends an error.
-func (a *response) sendHead(status int, header http.Header) bool {
-	if !a.sealSession(header) {
-		a.log("an answer was replaced", "status", status, "cause", "its Mcp-Session-Id cannot be sealed, or is repeated")
-		a.way, a.ended = nothing, true
-		delete(header, sessionHeader)
-		a.cancel()
-		body := a.failure()
-		a.sendHead(http.StatusBadGateway, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}})
-		a.send([]byte(body))
-		return false
-	}
+// sendHead sends the status and the headers.
+func (a *response) sendHead(status int, header http.Header) {
 	out := a.to.Header()
 	for name, values := range header {
 		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
@@ -350,31 +312,23 @@ func (a *response) sendHead(status int, header http.Header) bool {
 	}
 	a.sent.status = status
 	a.to.WriteHeader(status)
-	return true
-}
-
-func (a *response) failure() string {
-	if a.waits() {
-		return a.exchange.Failed()
-	}
-	return ""
 }
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
 // hold up the server, nor hold the memory of the answer when others need it.
-func (a *response) send(part []byte) {
+func (a *response) send(part string) {
 	if len(part) == 0 || a.sent.failed {
 		return
 	}
-	a.share.wait(func() { a.control.SetWriteDeadline(time.Now()) })
+	a.share.wait(func() { a.control().SetWriteDeadline(time.Now()) })
 	defer a.share.resume()
 	for len(part) > 0 {
 		a.hurry()
-		if a.share.isCut() { // now, because hurry could have replaced the deadline that end has set
+		if a.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
 			a.lose()
 			return
 		}
-		n, err := a.to.Write(part[:min(len(part), sendAtOnce)])
+		n, err := io.WriteString(a.to, part[:min(len(part), sendAtOnce)])
 		a.sent.bytes += n
 		a.share.progress(n)
 		if err != nil {
@@ -385,14 +339,13 @@ func (a *response) send(part []byte) {
 	}
 	a.flush()
 	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
-		a.control.SetWriteDeadline(time.Time{})
-		a.sent.hurried = time.Time{}
+		a.control().SetWriteDeadline(time.Time{})
 	}
 }
 
 // flush sends the client what it has not got of the bytes written so far.
 func (a *response) flush() {
-	if err := a.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := a.control().Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		a.lose()
 	}
 }
@@ -405,18 +358,10 @@ func (a *response) lose() {
 
 const sendAtOnce = 256 << 10
 
-// hurry gives the next write a deadline. It does nothing if it did so a short time ago.
+// hurry gives the client time to take the next piece of the answer. At the end it takes what package http, or a handler
+// outside, still writes; for the next request of the connection, package http removes the deadline.
 func (a *response) hurry() {
-	if now := time.Now(); now.Sub(a.sent.hurried) >= min(time.Second, a.options.ClientTimeout/8) {
-		a.sent.hurried = now
-		a.control.SetWriteDeadline(now.Add(a.options.ClientTimeout))
-	}
-}
-
-// settle gives the client time to take what package http, or a handler outside, writes at the end of the answer. For
-// the next request of the connection, package http removes the deadline.
-func (a *response) settle() {
-	if !a.sent.hurried.IsZero() && !a.sent.failed {
-		a.control.SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
+	if !a.sent.failed {
+		a.control().SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
 	}
 }

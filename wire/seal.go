@@ -1,10 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -16,36 +16,29 @@ import (
 // request and clearly has no state, question or cursor. It may miss such a message, but never takes another one for it,
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
-func (x *Exchange) isPlainAnswer(message []byte) bool {
+func (x *Exchange) isPlainAnswer(message string) bool {
 	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
+	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
 	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
+		rest, ok = strings.CutPrefix(rest, x.ID)
 	}
 	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
+		rest, ok = strings.CutPrefix(rest, `,"result":{`)
 	}
-	if !ok || !bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) {
-		return false
-	}
-	for _, end := range guardedEnds {
-		if bytes.Contains(rest, end) {
-			return false
-		}
-	}
-	return true
+	return ok && strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") &&
+		!slices.ContainsFunc(guardedEnds, func(end string) bool { return strings.Contains(rest, end) })
 }
 
 // guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
-var guardedEnds = [...][]byte{[]byte(`State"`), []byte(`Requests"`), []byte(`_required"`), []byte(`Cursor"`)}
+var guardedEnds = []string{`State"`, `Requests"`, `_required"`, `Cursor"`}
 
-func (x *Exchange) seal(ctx context.Context, message string) string {
-	m, why := readEnvelope(message, x.kind.resultNames())
+// seal does the work of [Exchange.Seal], for a message that has been read.
+func (x *Exchange) seal(ctx context.Context, m *envelope, why string) string {
 	switch {
 	case why == "" && !(m.isAnswer() && m.sameID == x.sameID):
-		return x.engine.pass(ctx, &m)
+		return x.engine.pass(ctx, m, why)
 	case x.done:
 		return x.engine.drop(ctx, "a second answer to one request")
 	}
@@ -57,18 +50,18 @@ func (x *Exchange) seal(ctx context.Context, message string) string {
 		return x.fail(ctx, why)
 	}
 	if m.isError {
-		return message
+		return m.text
 	}
 	switch x.kind {
 	case call:
-		return x.sealCall(ctx, &m)
+		return x.sealCall(ctx, m)
 	case list:
-		return x.sealPage(ctx, &m)
+		return x.sealPage(ctx, m)
 	}
-	if fields, ok := m.inResult(plainNames); m.result.Raw[0] == '{' && (!ok || fields[0].present) {
+	if fields, ok := m.inResult(plainNames); m.result.isObject() && (!ok || fields[0].present) {
 		return x.fail(ctx, "a state in a result whose method carries none")
 	}
-	return message
+	return m.text
 }
 
 // fail returns an internal error that replaces an answer that must not be sent. It logs the given reason.
@@ -84,16 +77,18 @@ func (e *Engine) drop(ctx context.Context, why string) string {
 	return ""
 }
 
-// pass takes a message of the server that is no answer to a request of this exchange. It returns the message, or "" if
-// the client must not see it.
-func (e *Engine) pass(ctx context.Context, m *envelope) string {
+// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if the
+// client must not see it.
+func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	switch {
-	case m.result != nil && m.result.Raw[0] == '{':
+	case why != "":
+		return e.drop(ctx, why)
+	case m.result.isObject():
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
 			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
-	case m.params != nil && carriesState(m.params.Raw):
+	case carriesState(&m.params):
 		return e.drop(ctx, "a state in a message that must not have one")
 	}
 	return m.text
@@ -137,7 +132,7 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return errorMessage(x.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
-	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"requestState", quoted(token)}}.apply(m.text, m.result.From, m.result.Raw)
 }
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to do to answer them. If
@@ -214,5 +209,5 @@ func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
 	if err != nil {
 		return errorMessage(x.ID, cursor.Wire(err))
 	}
-	return changes{"nextCursor": quoted(sealed)}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"nextCursor", quoted(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
 }

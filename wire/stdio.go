@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
 )
 
 // Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
@@ -41,8 +40,8 @@ type Pipe struct {
 	engine   *Engine
 	user     tripseal.Principal
 	secret   string // begins every mark of this pipe
-	toServer *lineWriter
-	toClient *lineWriter
+	toServer lineWriter
+	toClient lineWriter
 	pending  pending
 }
 
@@ -54,9 +53,8 @@ const (
 
 // Pipe returns a pipe between a client that reads from client and a server that reads from server.
 func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
-	p := &Pipe{
-		engine: e, user: user, secret: rand.Text(), toServer: newLineWriter(server), toClient: newLineWriter(client),
-	}
+	p := &Pipe{engine: e, user: user, secret: rand.Text()}
+	p.toServer.stream, p.toClient.stream = server, client
 	p.Client = &lineEnd{lineSplitter{limit: maxClientLine, line: p.clientLine}, func() {}}
 	p.Server = &lineEnd{lineSplitter{limit: maxServerLine, line: p.serverLine}, p.serverEnded}
 	return p
@@ -92,7 +90,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 	x, m := p.engine.read(ctx, text, p.user)
 	isRequest := m != nil && x.ID != ""
 	if isRequest { // the id is checked before the call's token is spent
-		if err := p.pending.reserve(x.ID, len(line)); err != nil {
+		if err := p.pending.check(x.ID, len(text)); err != nil {
 			p.note(ctx, "a request was refused", err)
 			failure := invalidRequest
 			if errors.Is(err, errFull) {
@@ -101,7 +99,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 			return p.toClient.write(errorMessage(x.ID, failure))
 		}
 		if x.kind == call && !p.engine.proxied {
-			x.setMark(p.secret)
+			x.mark = p.secret + rand.Text()
 		}
 	}
 	done := p.engine.turn(text)
@@ -110,20 +108,14 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 	forward := x.Forward
 	x.Forward = "" // so that the message does not stay in memory until the answer comes
 	switch {
-	case forward == "" && isRequest:
-		x.forgetMark()
-		p.pending.release(x.ID)
-		return p.reply(x.Reply)
 	case forward == "":
 		return p.reply(x.Reply)
-	case isRequest && !p.pending.setExchange(x): // the server gives no more answers
-		x.forgetMark()
-		p.pending.release(x.ID)
+	case isRequest && !p.pending.add(x, len(text)): // the server gives no more answers
 		return p.reply(x.Failed())
 	case !isRequest && x.Method == "notifications/cancelled":
 		p.pending.cancel(cancelledID(line))
 	}
-	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.ID) != nil {
+	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.sameID) != nil {
 		return p.reply(x.Failed()) // the server accepts no more input
 	}
 	return nil
@@ -132,25 +124,23 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 // serverLine moves a line of the server to the client. It returns an error if the client takes no more answers.
 func (p *Pipe) serverLine(line []byte, refused error) error {
 	ctx := context.Background()
-	switch {
-	case line == nil: // it is gone, so nobody knows which request it answers
+	if refused != nil {
 		p.note(ctx, "a line of the server was dropped", refused)
-		return nil
-	case refused != nil:
-		p.note(ctx, "a line of the server was dropped", refused)
-		if x := p.exchangeOf(line); x != nil {
-			return p.reply(x.Failed())
-		}
+	}
+	if line == nil { // it is gone, so nobody knows which request it answers
 		return nil
 	}
 	text := strings.ReplaceAll(string(line), p.secret, "") // a mark without the secret is known to nobody
-	x := p.exchangeOf(line)
 	done := p.engine.turn(text)
+	m, why := readEnvelope(text, guardedNames)
+	if refused != nil {
+		why = refused.Error()
+	}
 	var sealed string
-	if x == nil {
-		sealed = p.engine.Pass(ctx, text)
+	if x := p.exchangeOf(&m, why); x != nil {
+		sealed = x.seal(ctx, &m, why)
 	} else {
-		sealed = x.Seal(ctx, text)
+		sealed = p.engine.pass(ctx, &m, why)
 	}
 	done()
 	return p.reply(sealed)
@@ -168,10 +158,12 @@ func (p *Pipe) serverEnded() {
 
 // exchangeOf returns the exchange of a pending request if the server's line is the answer to this request. It returns
 // nil if the line is not such an answer, or if the client has cancelled the request.
-func (p *Pipe) exchangeOf(line []byte) *Exchange {
-	id, method, ok := head(line)
-	if !ok { // the line will be refused, but the client must get an error for its request
-		id, method = anyHead(line)
+func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
+	id, method := m.sameID, m.method != ""
+	if why != "" { // the line will be refused, but the client must get an error for its request
+		var any struct{ ID, Method json.RawMessage }
+		json.Unmarshal([]byte(m.text), &any) // also reads lines that are not UTF-8 or nest too deep
+		id, method = sameID(string(any.ID)), any.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
@@ -192,44 +184,14 @@ func (p *Pipe) note(ctx context.Context, what string, err error) {
 	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
 }
 
-// head returns the JSON text of a message's id, or "" if it has none. It also returns whether the message has a method.
-// The result ok is false if the line is not a JSON object, or is one that the engine does not read, such as one that
-// nests too deep. It only finds the request to which a line belongs; the engine decides whether to accept the line.
-func head(line []byte) (id string, hasMethod, ok bool) {
-	members := jsonorder.ReadMembers(string(line))
-	for {
-		member, more := members.Next()
-		if !more {
-			return strings.Clone(id), hasMethod, members.Whole() // a clone, or the id keeps the line in memory
-		}
-		switch member.Name {
-		case "id":
-			id = member.Raw
-		case "method":
-			hasMethod = true
-		}
-	}
-}
-
-// anyHead does the same as the function head, and also reads lines that are not UTF-8 or nest too deep.
-func anyHead(line []byte) (id string, hasMethod bool) {
-	var message struct{ ID, Method json.RawMessage }
-	if json.Unmarshal(line, &message) != nil {
-		return "", false
-	}
-	return string(message.ID), message.Method != nil
-}
-
-// cancelledID reads a notification that cancels a request. It returns the id of that request as JSON text, or "" if
-// there is no id.
+// cancelledID reads a notification that cancels a request. It returns the id of that request, or "" if there is none, as
+// the function sameID does.
 func cancelledID(line []byte) string {
 	var notification struct {
 		Params struct {
 			RequestID json.RawMessage `json:"requestId"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(line, &notification) != nil {
-		return ""
-	}
-	return string(notification.Params.RequestID)
+	json.Unmarshal(line, &notification)
+	return sameID(string(notification.Params.RequestID))
 }

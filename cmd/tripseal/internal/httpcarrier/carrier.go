@@ -79,12 +79,14 @@ func New(config Config) (*Handler, error) {
 	}
 	orDefault(&config.Timeout, DefaultTimeout)
 	orDefault(&config.Logger, slog.Default())
-	if err := checkLimits(&config.Door); err != nil {
-		return nil, err
-	}
 	upstream := *config.Upstream
 	orDefault(&upstream.Path, "/")
 	config.Upstream = &upstream
+	config.Door.User = userOf
+	config.Door.AllowAnonymous = config.Identity == identity.Anonymous()
+	if err := config.Door.Check(); err != nil {
+		return nil, err
+	}
 	h := &Handler{config: config, origins: make(map[string]bool), transport: newTransport(config.Timeout, config.TLS)}
 	for _, text := range config.AllowOrigins {
 		origin, ok := parseOrigin(text)
@@ -93,8 +95,6 @@ func New(config Config) (*Handler, error) {
 		}
 		h.origins[origin.String()] = true
 	}
-	config.Door.User = userOf
-	config.Door.AllowAnonymous = config.Identity == identity.Anonymous()
 	h.door = config.Engine.Handler(&httputil.ReverseProxy{
 		Rewrite:        h.rewrite,
 		Transport:      h.transport,
@@ -113,26 +113,6 @@ func CheckUpstream(upstream *url.URL) error {
 		return errors.New("the address of the server must have the form http://HOST/PATH or https://HOST/PATH")
 	case upstream.User != nil || upstream.Fragment != "":
 		return errors.New("the address of the server must not have a user, a password or a fragment")
-	}
-	return nil
-}
-
-// checkLimits sets the limits that are 0, and returns an error for limits with which the door would panic.
-func checkLimits(o *wire.Options) error {
-	orDefault(&o.MaxRequest, wire.DefaultMaxRequest)
-	orDefault(&o.MaxAnswer, wire.DefaultMaxAnswer)
-	orDefault(&o.Budget, wire.DefaultBudget)
-	orDefault(&o.ClientTimeout, wire.DefaultClientTimeout)
-	const least, most = 1 << 10, 1 << 30
-	budget := 2 * (int64(o.MaxRequest) + int64(o.MaxAnswer))
-	switch {
-	case min(o.MaxRequest, o.MaxAnswer) < least || max(o.MaxRequest, o.MaxAnswer) > most:
-		return errors.New("the longest request and the longest answer must be between 1 KiB and 1 GiB")
-	case o.Budget < budget:
-		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer",
-			o.Budget, budget)
-	case o.ClientTimeout < 0:
-		return errors.New("the time for clients is less than 0")
 	}
 	return nil
 }
@@ -165,9 +145,8 @@ func newTransport(timeout time.Duration, secure *tls.Config) *http.Transport {
 // visit is a request whose user is known, on its way through the door.
 type visit struct {
 	caller tripseal.Principal
-	client *http.Request      // the request as it came
-	cancel context.CancelFunc // ends the request to the server
-	inTime func() bool        // stops the timer that ends a JSON answer that takes too long
+	client *http.Request // the request as it came
+	late   *time.Timer   // ends a JSON answer that takes too long; nil if there is none
 }
 
 type visitKey struct{}
@@ -222,11 +201,15 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusUnauthorized, err.Error())
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	v := &visit{caller: caller, client: r, cancel: cancel, inTime: func() bool { return true }}
-	defer func() { v.inTime() }()
-	h.door.ServeHTTP(w, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
+	v := &visit{caller: caller, client: r}
+	defer v.end()
+	h.door.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
+}
+
+func (v *visit) end() {
+	if v.late != nil {
+		v.late.Stop()
+	}
 }
 
 // refuse answers a request with an error, instead of letting it through the door. The given reason is for the log; the

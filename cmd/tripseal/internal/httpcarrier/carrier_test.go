@@ -600,7 +600,7 @@ func TestNoStateReachesTheClientWhateverTheServerSends(t *testing.T) {
 		"nothing":             {raw(""), 502, failedMessage},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
-		}, 307, "The server answered 307.\n"},
+		}, 307, "Temporary Redirect\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := newFront(t, c.server).do("POST", callMessage)

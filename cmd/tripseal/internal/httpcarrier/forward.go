@@ -64,10 +64,10 @@ func (h *Handler) answered(res *http.Response) error {
 	h.dropPages(res.Header)
 	if mediaType(res.Header) == "application/json" {
 		v := visitOf(res.Request)
-		v.inTime = time.AfterFunc(h.config.Timeout, func() {
+		v.late = time.AfterFunc(h.config.Timeout, func() {
 			h.log(v.client, "the server did not complete its answer", "cause", "it took too long")
-			v.cancel()
-		}).Stop
+			res.Body.Close() // ends the read that waits
+		})
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func cause(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "the client is gone, the proxy ends, or the answer took too long"
+		return "the client is gone, or the proxy ends"
 	case errors.As(err, &network) && network.Timeout():
 		return "it took too long"
 	case errors.As(err, &operation):
@@ -108,7 +108,11 @@ func cause(err error) string {
 
 // mediaType returns the media type of an answer, or "" if it is missing or malformed.
 func mediaType(header http.Header) string {
-	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	value := header.Get("Content-Type")
+	if value == "application/json" { // the usual text, without an allocation
+		return value
+	}
+	media, _, err := mime.ParseMediaType(value)
 	if err != nil {
 		return ""
 	}
