@@ -22,7 +22,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/elicit"
 	"github.com/tripseal/tripseal/mcpgo"
 )
 
@@ -246,7 +246,7 @@ func witnessed(t *testing.T, sdk string, j *judge, unprotected bool) (handler ht
 				user, _ := sdkUser(ctx, req.Extra)
 				return j.list(user, in, after)
 			}, nil)
-		elicit.AddTool(protected, &mcp.Tool{Name: "elicits"}, j.elicits)
+		mcp.AddTool(server, &mcp.Tool{Name: "elicits"}, gosdk.AskingTool(j.elicits))
 	}
 	return sdkHandler(server, protected, engine)
 }
@@ -330,7 +330,7 @@ func (j *judge) elicits(_ context.Context, ask *elicit.Asker, in listArgs) (list
 	if err != nil || !yes.OK {
 		return listArgs{}, err
 	}
-	_, err = elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{
+	_, err = elicit.Sample[mcp.CreateMessageResult](ask, "sample", &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{
 		{Role: "user", Content: &mcp.TextContent{Text: "What is the capital of France?"}},
 	}}).Value()
 	return in, err
