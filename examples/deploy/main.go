@@ -20,7 +20,6 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
-	"github.com/tripseal/tripseal/gosdk"
 )
 
 func main() {

@@ -1,5 +1,8 @@
 """The Python SDK's client goes through the deploy flow, and through the booking flow if
 it gets a URL for it, on both revisions: python client.py DEPLOY-URL [BOOKING-URL]
+
+With "late", its user answers too late, and it must read what it gets:
+python client.py late URL TOOL TEXT [legacy]
 """
 import asyncio
 import sys
@@ -10,13 +13,17 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
 
-async def call(url, mode, tool, arguments, answers):
-    """Calls a tool as a user who answers a form by its fields."""
+async def call(url, mode, tool, arguments, answers, thinks=0):
+    """Calls a tool as a user who thinks for so many seconds, and answers a form by its fields. A field that
+    nobody asked for is empty: the types of the SDK allow None.
+    """
     asked = []
 
     async def answer(context, params) -> ElicitResult:
         asked.append(params.message)
-        return ElicitResult(action="accept", content={field: answers[field] for field in params.requested_schema["properties"]})
+        await asyncio.sleep(thinks)
+        content = {field: answers.get(field) for field in params.requested_schema["properties"]}
+        return ElicitResult(action="accept", content={**content, "note": None})
 
     async def sample(context, params) -> CreateMessageResult:
         asked.append("sample")
@@ -45,5 +52,14 @@ async def flow(mode: str, deploy: str, booking: str = "") -> None:
     print(f"Python client, {mode}: {booked['text']}")
 
 
+async def late(mode: str, url: str, tool: str, text: str) -> None:
+    result, _ = await call(url, mode, tool, {}, {}, thinks=1)
+    assert result.is_error and result.content[0].text == text, result
+    print(f"Python client, {mode}, too late: {result.content[0].text}")
+
+
 for mode in ["2026-07-28", "legacy"]:
-    asyncio.run(asyncio.wait_for(flow(mode, *sys.argv[1:]), 60))
+    if sys.argv[1] != "late":
+        asyncio.run(asyncio.wait_for(flow(mode, *sys.argv[1:]), 60))
+    elif mode != "legacy" or mode in sys.argv:
+        asyncio.run(asyncio.wait_for(late(mode, *sys.argv[2:5]), 60))

@@ -21,8 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/elicit"
+	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/mcpgo"
 )
 
