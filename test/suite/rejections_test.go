@@ -250,6 +250,7 @@ func rejectedText(a *trial) {
 			}
 			ran, response := rig.runCount(), rig.send(request)
 			if response.Result == nil || !response.Result.IsError || response.text() != "start over" ||
+				!strings.Contains(response.raw, `"resultType":"complete"`) ||
 				rig.runCount() != ran {
 				a.failf("%s: %.500s", what, response.raw)
 			}
