@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -11,25 +12,19 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-const (
-	versionHeader = "Mcp-Protocol-Version"
-	sessionHeader = "Mcp-Session-Id"
-
-	idleTimeout = 30 * time.Minute
-)
+const sessionHeader = "Mcp-Session-Id"
 
 // Handler serves clients of all protocol revisions at one URL, as [Protector.Handler] does for several servers.
 func (s *Server) Handler(options *mcp.StreamableHTTPOptions) http.Handler {
 	return s.protector.Handler(func(*http.Request) *mcp.Server { return s.server }, options)
 }
 
-// Handler serves clients of all protocol revisions at one URL. Use it in place of mcp.NewStreamableHTTPHandler, whose
-// handler is either stateless, as revision 2026-07-28 requires, or stateful, as questions to older clients require:
-// this one has both. The options may be nil. Stateless in them is ignored, and a SessionTimeout of 0 means 30 minutes.
+// Handler serves clients of all protocol revisions at one URL, in place of mcp.NewStreamableHTTPHandler, whose handler is
+// either stateless, as revision 2026-07-28 requires, or stateful, as questions to older clients require. The options may
+// be nil. Stateless in them is ignored, and a SessionTimeout of 0 means 30 minutes.
 //
-// The servers that getServer returns must be protected: see [Protector.Protect]. The id of a session is sealed, so the
-// session of an older client works for the user that opened it, and does not exist for everybody else. It ends after
-// 24 hours at the latest, and whenever its key is dropped. What stands in front limits how many sessions and calls a
+// The servers that getServer returns must be protected. A session of an older client works for the user that opened it
+// alone, because its id is sealed, and for 24 hours at most. What stands in front limits how many sessions and calls a
 // client may have open.
 func (p *Protector) Handler(
 	getServer func(*http.Request) *mcp.Server, options *mcp.StreamableHTTPOptions,
@@ -39,7 +34,7 @@ func (p *Protector) Handler(
 		o = *options
 	}
 	if o.SessionTimeout == 0 {
-		o.SessionTimeout = idleTimeout
+		o.SessionTimeout = 30 * time.Minute
 	}
 	stateless, stateful := o, o
 	stateless.Stateless, stateful.Stateless = true, false
@@ -63,64 +58,51 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(versionHeader) >= firstStateless { // revisions are dates, so comparing the texts compares the dates
+	if r.Header.Get("Mcp-Protocol-Version") >= firstStateless { // revisions are dates, and compare as texts do
 		h.newer.ServeHTTP(w, r)
 		return
-	}
-	if h.handles == nil {
+	} else if h.handles == nil {
 		h.older.ServeHTTP(w, r)
 		return
 	}
-	texts := r.Header.Values(sessionHeader)
-	user, err := h.identify(r)
-	switch {
-	case err != nil && len(texts) == 0:
-		http.Error(w, "forbidden", http.StatusForbidden)
-		return
-	case err != nil || len(texts) > 1:
-		noSession(w)
-		return
-	}
-	session := &sessionWriter{ResponseWriter: w, handles: h.handles, user: user, request: r}
-	if len(texts) == 1 {
-		id, err := h.handles.Open(r.Context(), user, texts[0])
-		if err != nil { // the boundary has logged why
-			noSession(w)
-			return
-		}
-		session.text, session.id = texts[0], id
-		inner := *r
-		inner.Header = r.Header.Clone()
-		inner.Header.Set(sessionHeader, id)
-		r = &inner
-	}
-	h.older.ServeHTTP(session, r)
-}
-
-// identify finds out who sent a request, before anything shows whether a session exists.
-func (h *handler) identify(r *http.Request) (tripseal.Principal, error) {
 	asked := tripseal.Principal(func(ctx context.Context) (string, error) {
 		return h.protector.user(ctx, &mcp.RequestExtra{Header: r.Header, TokenInfo: auth.TokenInfoFromContext(ctx)})
 	})
-	user, err := asked.Identify(r.Context())
+	name, err := asked.Identify(r.Context()) // before anything shows whether a session exists
 	if err != nil {
 		h.protector.logger().ErrorContext(r.Context(),
 			"gosdk: a request was refused, because its sender could not be identified", "cause", err.Error())
-		return nil, err
 	}
-	return func(context.Context) (string, error) { return user, nil }, nil
+	user := func(context.Context) (string, error) { return name, nil }
+	session := &sessionWriter{ResponseWriter: w, seal: func(id string) (string, error) {
+		return h.handles.Seal(r.Context(), user, id)
+	}}
+	if texts := r.Header.Values(sessionHeader); len(texts) > 0 {
+		session.text = strings.Join(texts, ", ") // two texts are no handle
+		if err == nil {
+			session.id, err = h.handles.Open(r.Context(), user, session.text)
+		}
+		if err != nil {
+			http.Error(w, "session not found", http.StatusNotFound) // as the SDK answers for an unknown session
+			return
+		}
+		inner := *r
+		inner.Header = r.Header.Clone()
+		inner.Header.Set(sessionHeader, session.id)
+		r = &inner
+	}
+	if err != nil {
+		http.Error(w, "forbidden", http.StatusForbidden)
+		return
+	}
+	h.older.ServeHTTP(session, r)
 }
-
-// noSession answers as the SDK does for an unknown session.
-func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
 
 // sessionWriter seals the id of a session in an answer. An answer that repeats the request's id gets the client's own
 // text, because clients compare them.
 type sessionWriter struct {
 	http.ResponseWriter
-	handles  *tripseal.Handles
-	user     tripseal.Principal
-	request  *http.Request
+	seal     func(id string) (text string, err error)
 	text, id string // of the request's session; "" if it has none
 	began    bool
 }
@@ -129,7 +111,7 @@ func (w *sessionWriter) WriteHeader(status int) {
 	if id := w.Header().Get(sessionHeader); id != "" && !w.began {
 		text, err := w.text, error(nil)
 		if id != w.id {
-			text, err = w.handles.Seal(w.request.Context(), w.user, id)
+			text, err = w.seal(id)
 		}
 		w.Header().Set(sessionHeader, text)
 		if err != nil { // the boundary has logged why
