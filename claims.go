@@ -3,7 +3,7 @@ package tripseal
 import (
 	"strings"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Claims is what a token asserts. [Binding] is what the token is bound to. Times are Unix
@@ -77,4 +77,4 @@ type Binding struct {
 // defines it. An error means that the client sent bad arguments; a [Format] must return
 // this error unchanged. Call ArgumentsDigest in [Format.Digest], unless your tokens hold
 // a digest of another kind.
-func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }
+func (b *Binding) ArgumentsDigest() ([32]byte, error) { return strictjson.Sum(b.Arguments) }

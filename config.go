@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Config is the policy of a boundary. Pass it to [New], which copies it. Set Keys and Audience, and
@@ -178,7 +178,7 @@ func (c Config) withDefaults() (Config, error) {
 		between("ReplayTimeout", c.ReplayTimeout, time.Millisecond, time.Minute),
 		between("MaxState", c.MaxState, 1, maxSize/4),
 		between("MaxToken", c.MaxToken, min(max(c.MaxState, 1), maxSize/4), maxSize),
-		between("MaxArguments", c.MaxArguments, 1, argdigest.MaxText),
+		between("MaxArguments", c.MaxArguments, 1, strictjson.MaxText),
 	)
 }
 

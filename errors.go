@@ -6,8 +6,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // ErrRejected matches the error of every rejected token: use errors.Is(err, ErrRejected)
@@ -60,7 +60,7 @@ func (e *SealError) Cause() error { return e.cause.OrNil() }
 // or are too long. This is the client's fault. [Wire] turns it into the error "Invalid
 // params", so most callers need not look for it.
 type ParamsError struct {
-	problem *argdigest.Error // says what is wrong with the arguments and where, but quotes nothing from them
+	problem *strictjson.Error // says what is wrong with the arguments and where, but quotes nothing from them
 }
 
 // Error says what is wrong with the arguments, for the log. It quotes nothing from them.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/callback"
 	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // The exported names below are for authors of adapters, formats and stores. They help to
@@ -66,10 +66,10 @@ func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog
 // can pass the failure on.
 type failure struct {
 	callback.Failure[Reason]
-	params  *argdigest.Error // why the arguments have no digest; nil if the check failed for another reason
-	flow    [16]byte         // the flow of a genuine token; zero means unknown
-	round   int              // the round of a genuine token; 0 means unknown
-	missing ClaimSet         // the demanded claims that the token's format cannot carry
+	params  *strictjson.Error // why the arguments have no digest; nil if the check failed for another reason
+	flow    [16]byte          // the flow of a genuine token; zero means unknown
+	round   int               // the round of a genuine token; 0 means unknown
+	missing ClaimSet          // the demanded claims that the token's format cannot carry
 
 	merelyOld bool // true if the token's age is its only fault, so that its rightful user may be asked again
 }
@@ -94,7 +94,7 @@ func lacking(claims ClaimSet) *failure {
 	return fail
 }
 
-func undigested(problem *argdigest.Error) *failure {
+func undigested(problem *strictjson.Error) *failure {
 	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
 	fail.params = problem
 	return fail
@@ -112,11 +112,11 @@ func guard(part func() error, defaultReason Reason, allowed ...Reason) *failure 
 
 // guardFormat calls a format, and returns the format's error or panic as a failure. If the
 // error is a *failure, guardFormat returns it unchanged. If the error wraps an
-// *argdigest.Error, the failure has the reason ReasonInvalidParams.
+// *strictjson.Error, the failure has the reason ReasonInvalidParams.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()
-		if params, ok := callback.Find[*argdigest.Error](err); ok {
+		if params, ok := callback.Find[*strictjson.Error](err); ok {
 			fail = undigested(params)
 			return nil
 		}

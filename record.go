@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/inspect"
 	"github.com/tripseal/tripseal/internal/native"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // The version and the flags of the native record. docs/token.md defines every byte of the
@@ -179,7 +179,7 @@ const digestSize = native.DigestSize
 // user or arguments. Within one flow the digests stay the same. The audience needs no
 // salt: it is the same public name in every token of a service.
 type digests struct {
-	plain         [argdigest.Size]byte // the digest of the arguments, without salt
+	plain         [strictjson.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
 	known         bool     // true if the salted digests were computed

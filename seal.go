@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a
@@ -91,7 +91,7 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 		return nil
 	}
 	if len(round.binding.Arguments) > b.config.MaxArguments {
-		return undigested(argdigest.Whole("longer than Config.MaxArguments"))
+		return undigested(strictjson.Whole("longer than Config.MaxArguments"))
 	}
 	return sealing.digestArguments(round)
 }

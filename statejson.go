@@ -6,33 +6,40 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-
-	"github.com/tripseal/tripseal/internal/jsonloss"
 )
 
-// EncodeState returns a value as JSON, to be used as a state. It refuses a value that would come
-// back changed from [DecodeState]: one with data in fields that JSON does not carry, with text that
-// is not UTF-8, or with a time.Time that would come back as another instant. In a field of type
-// any, EncodeState also refuses bytes, and numbers that a float64 cannot hold exactly, such as most
-// integers beyond 2^53. DecodeState returns numbers in such a field as float64. Apart from
-// time.Time, EncodeState trusts types with JSON methods of their own, even those that lose
-// something: *big.Float, for example, may come back rounded. Use EncodeState if a handler keeps a
-// Go value and calls [Boundary.Seal] itself; with an adapter, use its function SetState.
+// EncodeState returns a value as JSON, to be used as a state. It refuses a value whose JSON comes back from [DecodeState]
+// changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such as unexported
+// fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with an adapter, use
+// its function SetState.
 func EncodeState(value any) (string, error) {
-	v := reflect.ValueOf(value)
-	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too
-		pointer := reflect.New(v.Type())
-		pointer.Elem().Set(v)
-		value, v = pointer.Interface(), pointer.Elem()
+	if value == nil {
+		return "null", nil
 	}
-	text, err := json.Marshal(value)
+	// Encode through a pointer, because DecodeState uses the methods of the pointer type too.
+	pointer, back := reflect.New(reflect.TypeOf(value)), reflect.New(reflect.TypeOf(value))
+	pointer.Elem().Set(reflect.ValueOf(value))
+	text, err := encode(pointer.Interface())
 	if err != nil {
 		return "", fmt.Errorf("tripseal: the state cannot be written as JSON: %w", err)
 	}
-	if problem := jsonloss.Of(v, text); problem != "" {
-		return "", fmt.Errorf("tripseal: the state would come back changed: %s", problem)
+	if !decodeStrictly(text, back.Interface()) {
+		return "", fmt.Errorf("tripseal: a state of type %T cannot be read back from its JSON", value)
+	}
+	if again, err := encode(back.Interface()); err != nil || !bytes.Equal(again, text) {
+		return "", fmt.Errorf("tripseal: a state of type %T would come back from its JSON as another value: "+
+			"give numbers fields of their own types, and keep bytes in a []byte", value)
 	}
 	return string(text), nil
+}
+
+// encode does what json.Marshal does, but leaves <, > and & as they are, because a token is not HTML.
+func encode(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
 // DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members
@@ -41,13 +48,18 @@ func EncodeState(value any) (string, error) {
 // function State.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
-	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&value) != nil {
-		return none, fmt.Errorf("tripseal: the state is not a %T", none)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
+	if !decodeStrictly([]byte(state), &value) {
 		return none, fmt.Errorf("tripseal: the state is not a %T", none)
 	}
 	return value, nil
+}
+
+func decodeStrictly(text []byte, into any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(into) != nil {
+		return false
+	}
+	_, err := decoder.Token()
+	return err == io.EOF
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
 	"github.com/tripseal/tripseal/internal/mac"
 	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -176,12 +176,12 @@ func (f *mcpdFormat) Seal(_ context.Context, b *tripseal.Binding, c *tripseal.Cl
 	return f.sign(payload), nil
 }
 
-var mcpdStrings = jsonvalue.StringStyle{Short: "\n\r\t", Upper: true}
+var mcpdStrings = strictjson.StringStyle{Short: "\n\r\t", Upper: true}
 
 // mcpdEnvelope returns the JSON object of a token, byte for byte as mcp.d writes it.
 func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 128+len(state)+len(state)/8), `{"s":`...)
-	buf, ok := jsonvalue.AppendString(buf, state, &mcpdStrings)
+	buf, ok := strictjson.AppendString(buf, state, &mcpdStrings)
 	if !ok {
 		return nil, errState
 	}

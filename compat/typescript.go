@@ -11,9 +11,9 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
 	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
 	"github.com/tripseal/tripseal/internal/mac"
 	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -157,7 +157,7 @@ func (f *typeScriptFormat) Seal(_ context.Context, _ *tripseal.Binding, c *trips
 	return f.sign(payload), nil
 }
 
-var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
+var typeScriptStrings = strictjson.StringStyle{Surrogates: true, Short: strictjson.Usual.Short}
 
 // envelope returns the JSON object of a token, byte for byte as JSON.stringify writes it.
 func (f *typeScriptFormat) envelope(c *tripseal.Claims, exp int64, tag string) ([]byte, error) {
@@ -169,7 +169,7 @@ func (f *typeScriptFormat) envelope(c *tripseal.Claims, exp int64, tag string) (
 		case !f.options.Text:
 			buf = append(buf, c.State...)
 		default:
-			if buf, ok = jsonvalue.AppendString(buf, c.State, &typeScriptStrings); !ok {
+			if buf, ok = strictjson.AppendString(buf, c.State, &typeScriptStrings); !ok {
 				return nil, errState
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set
@@ -131,8 +131,8 @@ func (c *Config) setDefaults() error {
 	if c.MaxArguments == 0 {
 		c.MaxArguments = defaultMaxArguments
 	}
-	if c.MaxArguments < 1 || c.MaxArguments > argdigest.MaxText {
-		return fmt.Errorf("cursor: Config.MaxArguments is %d, not between 1 and %d", c.MaxArguments, argdigest.MaxText)
+	if c.MaxArguments < 1 || c.MaxArguments > strictjson.MaxText {
+		return fmt.Errorf("cursor: Config.MaxArguments is %d, not between 1 and %d", c.MaxArguments, strictjson.MaxText)
 	}
 	return nil
 }

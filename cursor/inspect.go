@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/inspect"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 func init() { inspect.ReadCursor = inspectCursor }
@@ -22,7 +22,7 @@ func inspectCursor(payload []byte) (inspect.Cursor, error) {
 		Issued: r.issued, Expires: r.issued + r.lifetime, Number: r.number, Position: r.position,
 		User: r.who == forUser, Everybody: r.who == forEverybody,
 		BoundTo: func(b inspect.Binding) (string, error) {
-			arguments, err := argdigest.Sum(b.Arguments)
+			arguments, err := strictjson.Sum(b.Arguments)
 			if err != nil {
 				return "", err
 			}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/callback"
 	"github.com/tripseal/tripseal/internal/native"
 	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Page is one page of a paginated list. It has the position where the page begins, and
@@ -149,7 +149,7 @@ func (p *Page) digestArguments() *failure {
 		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
 	}
 	var problem error
-	panicked := callback.Guard(func() { p.arguments, problem = argdigest.Sum(p.request.Arguments) })
+	panicked := callback.Guard(func() { p.arguments, problem = strictjson.Sum(p.request.Arguments) })
 	switch {
 	case panicked != nil:
 		return &failure{Reason: tripseal.ReasonCodecFailed, Cause: panicked}

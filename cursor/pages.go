@@ -1,24 +1,15 @@
 package cursor
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"reflect"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/jsonloss"
 )
 
 // Pages opens pages whose position is a Go value of type T, such as the key of the last row. The
-// position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next] refuses a position
-// that would come back changed: one with data in fields that JSON does not carry, with text that is
-// not UTF-8, or with a time.Time that would come back as another instant. In a field of type any,
-// Next also refuses bytes, and numbers that a float64 cannot hold exactly, such as most integers
-// beyond 2^53. Apart from time.Time, Next trusts types with JSON methods of their own, even those
-// that lose something: *big.Float, for example, may come back rounded. Use Pages unless your
-// positions are bytes already.
+// position is written as JSON, as [tripseal.EncodeState] writes a state, in at most Config.MaxPosition
+// bytes. Use Pages unless your positions are bytes already.
 type Pages[T any] struct{ issuer Issuer }
 
 // For creates a [Pages] value, which opens and issues the cursors of an issuer. Call it once for
@@ -43,11 +34,7 @@ func (p Pages[T]) Open(ctx context.Context, request tripseal.Request, cursor str
 	}
 	place := Place[T]{Page: page}
 	var problem error
-	panicked := callback.Guard(func() {
-		decoder := json.NewDecoder(bytes.NewReader(page.Position()))
-		decoder.DisallowUnknownFields()
-		problem = decoder.Decode(&place.After)
-	})
+	panicked := callback.Guard(func() { place.After, problem = tripseal.DecodeState[T](string(page.Position())) })
 	if panicked != nil || problem != nil {
 		fail := failedBecause(tripseal.ReasonVersion, "the position does not fit %T", place.After)
 		if page.cursors != nil {
@@ -61,36 +48,15 @@ func (p Pages[T]) Open(ctx context.Context, request tripseal.Request, cursor str
 // Next does what [Page.Next] does. Pass the position where the next page begins, as a Go
 // value. Call Next unless this page is the last.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
-	position, fail := encodePosition(after)
-	if fail != nil {
+	var position string
+	var problem error
+	panicked := callback.Guard(func() { position, problem = tripseal.EncodeState(&after) }) // through a pointer, so that T may be an interface
+	if panicked != nil || problem != nil {
+		fail := failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
 		if p.cursors != nil {
 			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.request, "", fail)
 		}
 		return "", &IssueError{fail.Reason, fail.Cause}
 	}
-	return p.Page.Next(ctx, NextPage{Position: position})
-}
-
-// encodePosition encodes a position as JSON. It refuses a position that would be another
-// value after decoding.
-func encodePosition[T any](after T) ([]byte, *failure) {
-	var (
-		buf     bytes.Buffer
-		err     error
-		problem string
-	)
-	panicked := callback.Guard(func() {
-		encoder := json.NewEncoder(&buf)
-		encoder.SetEscapeHTML(false)
-		if err = encoder.Encode(&after); err == nil { // encode through a pointer, so that methods of *T are used too
-			problem = jsonloss.Of(reflect.ValueOf(&after).Elem(), buf.Bytes())
-		}
-	})
-	switch {
-	case panicked != nil || err != nil:
-		return nil, failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
-	case problem != "":
-		return nil, failedBecause(tripseal.ReasonMisuse, "a position of type %T would come back as another value: %s", after, problem)
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return p.Page.Next(ctx, NextPage{Position: []byte(position)})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // PageOptions describes a paged tool: a tool whose result has items and the cursor of the next
@@ -69,7 +69,7 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 // is no property, or one name twice. Register the tool with the returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
-	root := jsonorder.ReadMembers(text)
+	root := strictjson.ReadMembers(text)
 	for member, ok := root.Next(); ok; member, ok = root.Next() {
 		if member.Name == "properties" {
 			from, to = member.From, member.From+len(member.Raw)
@@ -79,7 +79,7 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 		}
 	}
 	var names []string
-	properties := jsonorder.ReadMembers(object)
+	properties := strictjson.ReadMembers(object)
 	for member, ok := properties.Next(); ok; member, ok = properties.Next() {
 		names = append(names, member.Name)
 		if strings.EqualFold(member.Name, o.Cursor) {
@@ -150,7 +150,7 @@ func (o *PageOptions) Cut(arguments []byte) (rest []byte, cursor string, err err
 		return nil, "", errTooLong
 	}
 	found, isText := 0, true
-	rest, ok := without(arguments, func(member *jsonorder.Member) bool {
+	rest, ok := without(arguments, func(member *strictjson.Member) bool {
 		if member.Name != o.Cursor {
 			return false
 		}
@@ -175,13 +175,13 @@ var errTooLong = errors.New("the arguments are longer than PageOptions.MaxArgume
 
 // without returns the text of arguments without some of them. ok is false if the text cannot be
 // read as one object.
-func without(arguments []byte, drop func(*jsonorder.Member) bool) (rest []byte, ok bool) {
+func without(arguments []byte, drop func(*strictjson.Member) bool) (rest []byte, ok bool) {
 	text := strings.Trim(string(arguments), " \t\r\n")
 	if text == "" || text == "null" {
 		return []byte("{}"), true
 	}
 	rest = append(make([]byte, 0, len(text)), '{')
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	for member, more := members.Next(); more; member, more = members.Next() {
 		if drop(&member) {
 			continue
@@ -205,7 +205,7 @@ func ServePage[At, Item any](
 	handler func(after *At) (items []Item, next *At, err error),
 ) ([]byte, error) {
 	var ok bool
-	if request.Arguments, ok = without(request.Arguments, func(member *jsonorder.Member) bool {
+	if request.Arguments, ok = without(request.Arguments, func(member *strictjson.Member) bool {
 		return slices.Contains(options.Unbound, member.Name)
 	}); !ok {
 		return nil, Wire(nil)

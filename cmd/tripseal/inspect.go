@@ -13,8 +13,8 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/inspect"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // maxToken is the maximum length of standard input, in bytes. No boundary accepts a longer token.
@@ -177,7 +177,7 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 			return a, failed("--args: %w", err)
 		}
 	}
-	if _, err := argdigest.Sum(a.binding.Arguments); err != nil {
+	if _, err := strictjson.Sum(a.binding.Arguments); err != nil {
 		return a, usage("--args: %w", err)
 	}
 	return a, nil
