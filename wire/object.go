@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // names has the names of the members that the engine reads in one kind of JSON object.
@@ -26,11 +26,11 @@ func namesOf(list ...string) *names {
 
 // fold returns the same text for two names if they differ only in upper and lower case, as strings.EqualFold and
 // encoding/json define it.
-func fold(name string) string { return strings.Map(jsonorder.Fold, name) }
+func fold(name string) string { return strings.Map(strictjson.Fold, name) }
 
 // field is a member of a JSON object. If the object does not have this member, present is false.
 type field struct {
-	jsonorder.Member
+	strictjson.Member
 	present bool
 }
 
@@ -41,11 +41,11 @@ func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 // is not one object. It also returns false if two JSON parsers could read one of these fields differently: its name
 // occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	return n.readFrom(&members)
 }
 
-func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
+func (n *names) readFrom(members *strictjson.Members) (fields []field, ok bool) {
 	fields = make([]field, len(n.list))
 	for {
 		member, ok := members.Next()
@@ -84,7 +84,7 @@ var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", 
 // mistake two names for one.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	for {
 		member, ok := members.Next()
 		if !ok {
@@ -127,7 +127,7 @@ func (c changes) apply(message string, base int, object string) string {
 		first = false
 	}
 	missing := maps.Clone(c)
-	members := jsonorder.ReadMembers(object)
+	members := strictjson.ReadMembers(object)
 	for {
 		member, ok := members.Next()
 		if !ok {

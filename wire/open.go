@@ -8,8 +8,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // read finds out what a message of the client is. If it must be refused, it returns no envelope.
@@ -155,8 +154,8 @@ func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
 	if !ok || !fields[0].present {
 		return can, !ok
 	}
-	members := jsonorder.ReadMembers(fields[0].Raw)
-	members.Object = func(name string, inner *jsonorder.Members) {
+	members := strictjson.ReadMembers(fields[0].Raw)
+	members.Object = func(name string, inner *strictjson.Members) {
 		has := map[string]bool{}
 		for {
 			member, ok := inner.Next()
@@ -213,7 +212,7 @@ func readAnswers(answers *field) (list []answer, reason string) {
 		a := answer{field: f}
 		if f.Raw[0] == '{' {
 			fields, clear := answerNames.read(f.Raw)
-			_, twice := argdigest.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
+			_, twice := strictjson.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
 			ok = ok && clear && twice == nil
 			a.kind = kindOf(f.Raw, fields)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Stdio returns a door on standard input and output. The server must read from in and write to out what it would read
@@ -196,7 +196,7 @@ func (p *Pipe) note(ctx context.Context, what string, err error) {
 // The result ok is false if the line is not a JSON object, or is one that the engine does not read, such as one that
 // nests too deep. It only finds the request to which a line belongs; the engine decides whether to accept the line.
 func head(line []byte) (id string, hasMethod, ok bool) {
-	members := jsonorder.ReadMembers(string(line))
+	members := strictjson.ReadMembers(string(line))
 	for {
 		member, more := members.Next()
 		if !more {
