@@ -93,9 +93,9 @@ func tellLifetime(codec *ringCodec, lifetime time.Duration) (err error) {
 	if codec == nil {
 		return nil
 	}
-	fail := guard(func() error { err = codec.Outlast(lifetime); return nil }, ReasonCodecFailed)
+	fail := call(func() error { err = codec.Outlast(lifetime); return nil }, ReasonCodecFailed)
 	if fail != nil {
-		err = fail.Cause
+		err = fail.cause
 	}
 	if err != nil {
 		return fmt.Errorf("tripseal: Config.Keys: %w", err)
@@ -105,7 +105,7 @@ func tellLifetime(codec *ringCodec, lifetime time.Duration) (err error) {
 
 // currentRing returns the current ring of a key source, or an error if the source has none.
 func currentRing(keys KeySource) (ring *Ring, err error) {
-	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
+	fail := call(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
 		return nil, errors.New("tripseal: the key source has no ring: give it a first ring before you use it")
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
@@ -20,7 +20,7 @@ var ErrRejected = errors.New("tripseal: token rejected")
 // already.
 type RejectError struct {
 	Reason Reason `json:"-"` // tells the operator why; never show it to the client
-	cause  *callback.Error
+	cause  *guard.Error
 }
 
 // Error returns the text of [ErrRejected], which is the same for every rejection.
@@ -41,7 +41,7 @@ func (e *RejectError) Cause() error { return e.cause.OrNil() }
 // to [Wire]; the log already says why nothing was sealed.
 type SealError struct {
 	Reason Reason // tells the operator why
-	cause  *callback.Error
+	cause  *guard.Error
 	what   string // what was not sealed; "" means a state
 }
 

@@ -110,7 +110,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		return fmt.Errorf("tripseal: format %d of Config.AlsoOpen is nil", len(b.formats))
 	}
 	var f acceptedFormat
-	fail := guard(func() error {
+	fail := call(func() error {
 		f = acceptedFormat{Format: a.Format, prefix: a.Format.Prefix(), carries: a.Format.Carries(), waives: a.Waive}
 		if says, ok := a.Format.(interface{ Unsealed() ([]string, time.Time) }); ok {
 			f.plain = new(unsealed)
@@ -119,7 +119,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		return nil
 	}, ReasonCodecFailed)
 	if fail != nil {
-		return fmt.Errorf("tripseal: a format of type %T cannot be used: %w", a.Format, fail.Cause)
+		return fmt.Errorf("tripseal: a format of type %T cannot be used: %w", a.Format, fail.cause)
 	}
 	record, isRecord := a.Format.(*recordFormat)
 	if f.prefix != "" || isRecord {

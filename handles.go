@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/native"
-	"github.com/tripseal/tripseal/internal/plain"
 )
 
 const (
@@ -66,7 +65,7 @@ func NewHandles(boundary *Boundary, kind string, lifetime time.Duration) (*Handl
 		}
 	}
 	return &Handles{
-		boundary: boundary, kind: plain.Text(kind), lifetime: lifetime,
+		boundary: boundary, kind: guard.PlainText(kind), lifetime: lifetime,
 		format:  &acceptedFormat{Format: format, prefix: format.prefix, record: format},
 		binding: handleBinding{audience: boundary.audience, kind: handleDigest(handleKindLabel, kind)},
 	}, nil
@@ -80,7 +79,7 @@ func (h *Handles) Seal(ctx context.Context, principal Principal, id string) (han
 	handle, fail := h.seal(ctx, principal, id)
 	h.report(ctx, OpSealHandle, start, handle, fail)
 	if fail != nil {
-		return "", &SealError{fail.Reason, fail.Cause, "handle"}
+		return "", &SealError{fail.reason, fail.cause, "handle"}
 	}
 	return handle, nil
 }
@@ -99,11 +98,7 @@ func (h *Handles) seal(ctx context.Context, principal Principal, id string) (str
 	s := native.Borrow()
 	defer s.Release()
 	s.Payload = appendHandle(s.Payload[:0], time.Now().UnixMilli(), h.lifetime.Milliseconds(), &binding, id)
-	handle, unsealed := h.format.record.texts.Seal(ctx, s)
-	if unsealed != nil {
-		return "", &failure{Failure: *unsealed}
-	}
-	return handle, nil
+	return h.format.record.sealText(ctx, s)
 }
 
 // Open returns the id in a handle. The handle must be unchanged and not expired, and must have
@@ -114,7 +109,7 @@ func (h *Handles) Open(ctx context.Context, principal Principal, handle string) 
 	id, fail := h.open(ctx, principal, handle)
 	h.report(ctx, OpOpenHandle, start, handle, fail)
 	if fail != nil {
-		return "", &RejectError{fail.Reason, fail.Cause}
+		return "", &RejectError{fail.reason, fail.cause}
 	}
 	return id, nil
 }
@@ -133,9 +128,9 @@ func (h *Handles) open(ctx context.Context, principal Principal, handle string) 
 	}
 	s := native.Borrow()
 	defer s.Release()
-	payload, unopened := h.format.record.texts.Open(ctx, s, text)
-	if unopened != nil {
-		return "", &failure{Failure: *unopened}
+	payload, fail := h.format.record.openText(ctx, s, text)
+	if fail != nil {
+		return "", fail
 	}
 	head, id, reason := parseHandle(payload)
 	if reason != "" {
@@ -149,9 +144,9 @@ func (h *Handles) open(ctx context.Context, principal Principal, handle string) 
 
 // bind finds out who is calling, and returns what the handles of this caller are bound to.
 func (h *Handles) bind(ctx context.Context, principal Principal) (handleBinding, *failure) {
-	user, cause := callback.Identify(ctx, principal)
+	user, cause := principal.identify(ctx)
 	if cause != nil {
-		return handleBinding{}, failedWith(ReasonPrincipalFailed, cause)
+		return handleBinding{}, &failure{reason: ReasonPrincipalFailed, cause: cause}
 	}
 	if user == "" && h.boundary.config.RequireUser {
 		return handleBinding{}, failed(ReasonUser)
@@ -173,11 +168,11 @@ func (h *Handles) report(ctx context.Context, op Op, start time.Time, handle str
 		b.observe(ctx, e)
 		return
 	}
-	fail.Excuse(ctx, ReasonCanceled)
-	level, message := fail.Reason.Level(), "tripseal: handle rejected"
+	fail.excuse(ctx)
+	level, message := fail.reason.Level(), "tripseal: handle rejected"
 	if op == OpSealHandle {
 		message = "tripseal: handle not sealed"
-		if fail.Reason != ReasonCanceled {
+		if fail.reason != ReasonCanceled {
 			level = slog.LevelError
 		}
 	}

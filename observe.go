@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // Op is the kind of operation that an [Event] is about. Use it as the label of a metric.
@@ -69,7 +68,7 @@ func (b *Boundary) startEvent() (start time.Time) {
 func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedFormat, token string) Event {
 	e := Event{Op: op, TokenBytes: len(token)}
 	if round != nil {
-		e.Method, e.Target = plain.Text(round.binding.Method), plain.Text(targetOf(&round.binding))
+		e.Method, e.Target = guard.PlainText(round.binding.Method), guard.PlainText(targetOf(&round.binding))
 		e.StateBytes = len(round.claims.State)
 		if round.claims.Flow != [16]byte{} {
 			e.Flow, e.Round = hex.EncodeToString(round.claims.Flow[:]), round.claims.Round
@@ -78,7 +77,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	if format != nil {
 		e.Format = format.name()
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
-			callback.Quietly(func() { e.KeyID = plain.Text(named.KeyID(token)) })
+			guard.Quietly(func() { e.KeyID = guard.PlainText(named.KeyID(token)) })
 		}
 	}
 	if !start.IsZero() {
@@ -90,17 +89,17 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 // rejected tells the operator why a token was rejected, and returns the error that Open
 // must return.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
-	fail.Excuse(ctx, ReasonCanceled)
+	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
 	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
-		fail.Reason = ReasonArguments
+		fail.reason = ReasonArguments
 	}
 	// The target exists if a genuine token was sealed for it, even by another service
 	// or for another user.
-	targetExists := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
-	b.report(ctx, fail.Reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
-	return &RejectError{fail.Reason, fail.Cause}
+	targetExists := round.named || fail.flow != [16]byte{} && fail.reason != ReasonRequest
+	b.report(ctx, fail.reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
+	return &RejectError{fail.reason, fail.cause}
 }
 
 // notSealed tells the operator why a state was not sealed, and returns the error that
@@ -113,21 +112,21 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 		return &ParamsError{fail.params}
 	}
 	level := slog.LevelError
-	if fail.Excuse(ctx, ReasonCanceled); fail.Reason == ReasonCanceled {
-		level = fail.Reason.Level()
+	if fail.excuse(ctx); fail.reason == ReasonCanceled {
+		level = fail.reason.Level()
 	}
 	b.report(ctx, level, "tripseal: state not sealed", &e, true, fail)
-	return &SealError{Reason: fail.Reason, cause: fail.Cause}
+	return &SealError{Reason: fail.reason, cause: fail.cause}
 }
 
 // report completes the event and passes it to the log and the observer. Pass true as
 // targetExists if the target of the request certainly exists.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure) {
-	e.Reason = fail.Reason
+	e.Reason = fail.reason
 	if fail.flow != [16]byte{} {
 		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
 	}
-	e.Cause = fail.Cause.OrNil()
+	e.Cause = fail.cause.OrNil()
 	attrs := []slog.Attr{
 		slog.String("reason", string(e.Reason)),
 		slog.String("method", e.Method),
@@ -141,7 +140,7 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	if fail.missing != 0 {
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
-	b.logContext(ctx, level, message, append(attrs, fail.Attrs()...)...)
+	b.logContext(ctx, level, message, append(attrs, guard.Attrs(fail.cause)...)...)
 	if !targetExists {
 		e.Target = TargetUnknown
 	}
@@ -193,12 +192,12 @@ func (r *Round) Completed(ctx context.Context) {
 // observer.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
-		callback.Quietly(func() { b.config.Observer(ctx, e) })
+		guard.Quietly(func() { b.config.Observer(ctx, e) })
 	}
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Log(ctx, b.config.Logger, level, message, attrs...)
+	guard.Log(ctx, b.config.Logger, level, message, attrs...)
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {

@@ -126,7 +126,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 // digestArguments computes the digest of the round's arguments as this format defines it,
 // and keeps that digest in the round.
 func (f *acceptedFormat) digestArguments(round *Round) *failure {
-	return guardFormat(func() error {
+	return callFormat(func() error {
 		if d := &round.digests; f.record != nil {
 			if d.plainKnown {
 				return nil
@@ -196,7 +196,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		// would move it to the heap.
 		fail = f.record.open(ctx, &round.binding, &round.digests, token, &round.contents)
 	} else {
-		fail = guardFormat(func() (err error) {
+		fail = callFormat(func() (err error) {
 			onHeap := round.binding
 			round.claims, err = f.Format.Open(ctx, &onHeap, token)
 			if err != nil {

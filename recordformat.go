@@ -27,13 +27,12 @@ type recordFormat struct {
 	prefix string
 	codec  Codec
 	ring   *ringCodec // the value of codec if that is a *ringCodec; otherwise nil
-	texts  native.Texts[Reason]
+	texts  native.Texts
 }
 
 func newRecordFormat(prefix string, codec Codec) *recordFormat {
 	ring, _ := codec.(*ringCodec)
-	texts := native.NewTexts(prefix, codec, ReasonCodecFailed, ReasonMalformed, ReasonUnknownKey, ReasonForged)
-	return &recordFormat{prefix, codec, ring, texts}
+	return &recordFormat{prefix, codec, ring, native.NewTexts(prefix, codec)}
 }
 
 func (f *recordFormat) Prefix() string    { return f.prefix }
@@ -82,11 +81,25 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 		return "", failedBecause(ReasonCodecFailed, "%s", errClaims)
 	}
 	s.Payload = payload
-	token, failed := f.texts.Seal(ctx, s)
-	if failed != nil {
-		return "", &failure{Failure: *failed}
-	}
-	return token, nil
+	return f.sealText(ctx, s)
+}
+
+// sealText seals the payload in s.
+func (f *recordFormat) sealText(ctx context.Context, s *native.Scratch) (text string, fail *failure) {
+	fail = call(func() (err error) {
+		text, err = f.texts.Seal(ctx, s)
+		return err
+	}, ReasonCodecFailed)
+	return text, fail
+}
+
+// openText returns the payload of a text without its prefix. The payload is valid until s is released.
+func (f *recordFormat) openText(ctx context.Context, s *native.Scratch, text string) (payload []byte, fail *failure) {
+	fail = call(func() (err error) {
+		payload, err = f.texts.Open(ctx, s, text)
+		return err
+	}, ReasonCodecFailed, ReasonMalformed, ReasonUnknownKey, ReasonForged)
+	return payload, fail
 }
 
 // open does what Open does, and reuses the digests in d. It puts what the token holds into c.
@@ -97,9 +110,9 @@ func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, t
 	}
 	s := native.Borrow()
 	defer s.Release()
-	payload, unopened := f.texts.Open(ctx, s, text)
-	if unopened != nil {
-		return &failure{Failure: *unopened}
+	payload, fail := f.openText(ctx, s, text)
+	if fail != nil {
+		return fail
 	}
 	rec, reason := parseRecord(payload)
 	if reason != "" {

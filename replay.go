@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Set a
@@ -53,7 +53,7 @@ type NonBlockingStore interface {
 // if the method NonBlocking panics or returns another store.
 func cannotBlock(store ReplayStore) (says bool) {
 	if s, ok := store.(NonBlockingStore); ok {
-		callback.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+		guard.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
 	}
 	return says
 }
@@ -92,7 +92,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 	if b.spending.Add(1) > maxSpending {
 		b.spending.Add(-1)
-		return guard(func() error { return errStoreBusy }, ReasonStoreFailed)
+		return call(func() error { return errStoreBusy }, ReasonStoreFailed)
 	}
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
@@ -104,14 +104,14 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}()
 	select {
 	case <-ctx.Done():
-		return guard(func() error { return cmp.Or(caller.Err(), error(errStoreSilent)) }, ReasonStoreFailed)
+		return call(func() error { return cmp.Or(caller.Err(), error(errStoreSilent)) }, ReasonStoreFailed)
 	case fail := <-done:
 		return fail
 	}
 }
 
 func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
-	return guard(func() error {
+	return call(func() error {
 		first, err := b.config.Replay.Spend(ctx, use)
 		if err == nil && !first {
 			return ReasonReplayed

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // Round is one request of a flow. [Boundary.Open] returns it, and [Boundary.Seal] reuses
@@ -91,9 +91,9 @@ func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {
 		return nil
 	}
-	user, cause := callback.Identify(ctx, r.caller)
+	user, cause := r.caller.identify(ctx)
 	if cause != nil {
-		return failedWith(ReasonPrincipalFailed, cause)
+		return &failure{reason: ReasonPrincipalFailed, cause: cause}
 	}
 	r.binding.User, r.caller = user, nil
 	return nil
@@ -136,5 +136,34 @@ func User(id string) Principal {
 		return id, nil
 	}
 }
+
+// Identify calls p and returns the name of the user that is calling. It returns "" if p
+// is nil. If p fails, panics or returns a name of more than 4096 bytes, the error is a
+// [*PartError]. Use Identify if your own code needs the name; a boundary calls the principal
+// itself.
+func (p Principal) Identify(ctx context.Context) (user string, err error) {
+	user, failed := p.identify(ctx)
+	return user, failed.OrNil()
+}
+
+func (p Principal) identify(ctx context.Context) (user string, failed *PartError) {
+	if p == nil {
+		return "", nil
+	}
+	failed = guard.Call(func() (err error) {
+		if user, err = p(ctx); err == nil && len(user) > maxUser {
+			err = errLongUser
+		}
+		return err
+	})
+	if failed != nil {
+		return "", failed
+	}
+	return user, nil
+}
+
+const maxUser = 4096 // bytes
+
+const errLongUser = plainError("the user's name is longer than 4096 bytes")
 
 const errEmptyUser = plainError("the user's id is empty")

@@ -114,7 +114,7 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState,
 	}}
 	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
-	fail = guardFormat(func() (err error) {
+	fail = callFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
 		return err
 	})

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/plain"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
@@ -140,7 +139,7 @@ func lastSecond(c *tripseal.Claims) (int64, error) {
 }
 
 const (
-	errShort = plain.Error("the token would expire at once: the peer counts whole seconds, so the TTL must be a second or more")
-	errState = plain.Error("the state is not text in UTF-8, so the peer's token cannot carry it")
-	errName  = plain.Error("the request's method, target, audience or user is not text in UTF-8")
+	errShort = tripseal.PlainError("the token would expire at once: the peer counts whole seconds, so the TTL must be a second or more")
+	errState = tripseal.PlainError("the state is not text in UTF-8, so the peer's token cannot carry it")
+	errName  = tripseal.PlainError("the request's method, target, audience or user is not text in UTF-8")
 )

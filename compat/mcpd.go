@@ -14,7 +14,6 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
 	"github.com/tripseal/tripseal/internal/mac"
-	"github.com/tripseal/tripseal/internal/plain"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
@@ -121,9 +120,9 @@ func (f *mcpdFormat) Carries() tripseal.ClaimSet {
 }
 
 const (
-	errZeroByte = plain.Error("the name of the user, the tool or the prompt has a zero byte, " +
+	errZeroByte = tripseal.PlainError("the name of the user, the tool or the prompt has a zero byte, " +
 		"with which an mcp.d token could pass for another user's")
-	errLooksSigned = plain.Error("the user's name begins like a payload, so a signed token of this user could pass for another token: " +
+	errLooksSigned = tripseal.PlainError("the user's name begins like a payload, so a signed token of this user could pass for another token: " +
 		"use the encrypted mode or the native format")
 )
 

@@ -3,12 +3,12 @@ package compat
 import (
 	"crypto/sha256"
 
+	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/plain"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-const errNoClient = plain.Error("the access token names no client, but the Python SDK makes the client a part of a user's name: " +
+const errNoClient = tripseal.PlainError("the access token names no client, but the Python SDK makes the client a part of a user's name: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
 // PythonUser returns the name that the Python SDK gives a user, from the parts of a verified

@@ -10,9 +10,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/callback"
 	"github.com/tripseal/tripseal/internal/mac"
-	"github.com/tripseal/tripseal/internal/plain"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
@@ -102,11 +100,10 @@ func checkBinds(options *TypeScriptOptions) error {
 // one.
 func alike(bind func(*tripseal.Binding) (string, error), one, other tripseal.Binding) (same bool, err error) {
 	var a, b string
-	var failed error
-	if panicked := callback.Guard(func() { a, failed = bind(&one) }); panicked != nil || failed != nil {
+	if err := tripseal.Guard(func() (err error) { a, err = bind(&one); return err }); err != nil {
 		return false, errors.New("compat: TypeScriptOptions.Bind fails for a made-up request with everything set, so Binds cannot be tried")
 	}
-	if panicked := callback.Guard(func() { b, failed = bind(&other) }); panicked != nil || failed != nil {
+	if err := tripseal.Guard(func() (err error) { b, err = bind(&other); return err }); err != nil {
 		return false, nil
 	}
 	return a == b, nil
@@ -142,7 +139,7 @@ func (f *typeScriptFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	return b64u.Append(nil, sum[:typeScriptBindSize]), nil
 }
 
-const errNotJSON = plain.Error("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
+const errNotJSON = tripseal.PlainError("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
 	"write that, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
 
 func (f *typeScriptFormat) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {

@@ -24,7 +24,7 @@ type Issuer interface {
 // the server starts.
 type Cursors struct {
 	config  Config
-	texts   native.Texts[tripseal.Reason]
+	texts   native.Texts
 	service [digestSize]byte
 }
 
@@ -34,9 +34,7 @@ func New(config Config) (*Cursors, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	texts := native.NewTexts(prefix, config.Codec,
-		tripseal.ReasonCodecFailed, tripseal.ReasonMalformed, tripseal.ReasonUnknownKey, tripseal.ReasonForged)
-	return &Cursors{config, texts, serviceDigest(config.Audience, config.Epoch)}, nil
+	return &Cursors{config, native.NewTexts(prefix, config.Codec), serviceDigest(config.Audience, config.Epoch)}, nil
 }
 
 // prefix is the text that every cursor begins with.

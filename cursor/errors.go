@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // Open returns these two kinds of errors. Use errors.Is to tell which kind an error is.
@@ -23,7 +23,7 @@ var (
 // RejectError if your own code must know the reason.
 type RejectError struct {
 	Reason tripseal.Reason `json:"-"` // tells the operator why; never show it to the client
-	cause  *callback.Error
+	cause  *guard.Error
 }
 
 func (e *RejectError) kind() error {
@@ -49,7 +49,7 @@ func (e *RejectError) Cause() error { return e.cause.OrNil() }
 // must not see: send the client what [Wire] returns.
 type IssueError struct {
 	Reason tripseal.Reason // tells the operator why
-	cause  *callback.Error
+	cause  *guard.Error
 }
 
 // Error returns a text with the reason, for the log.

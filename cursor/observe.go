@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // [Config.Observer] gets events about these operations of cursors.
@@ -18,13 +17,16 @@ const (
 )
 
 // failure says why a check failed, with all that the operator may know.
-type failure = callback.Failure[tripseal.Reason]
+type failure struct {
+	reason tripseal.Reason
+	cause  *guard.Error // explains the reason; may be nil
+}
 
-func failed(reason tripseal.Reason) *failure { return &failure{Reason: reason} }
+func failed(reason tripseal.Reason) *failure { return &failure{reason: reason} }
 
 // failedBecause returns a failure with an explanation. The explanation must hold no secret.
 func failedBecause(reason tripseal.Reason, format string, args ...any) *failure {
-	return &failure{Reason: reason, Cause: callback.Explain(format, args...)}
+	return &failure{reason, guard.Explain(format, args...)}
 }
 
 func (c *Cursors) start() (start time.Time) {
@@ -39,26 +41,28 @@ func (c *Cursors) report(ctx context.Context, op tripseal.Op, start time.Time, r
 	if fail == nil && c.config.Observer == nil {
 		return
 	}
-	e := tripseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: len(cursor), KeyID: c.keyID(cursor)}
+	e := tripseal.Event{Op: op, Method: guard.PlainText(request.Method), Format: prefix, TokenBytes: len(cursor), KeyID: c.keyID(cursor)}
 	if request.Method == "tools/call" {
-		e.Target = plain.Text(request.Target)
+		e.Target = guard.PlainText(request.Target)
 	}
 	if !start.IsZero() {
 		e.Duration = time.Since(start)
 	}
 	if fail != nil {
-		fail.Excuse(ctx, tripseal.ReasonCanceled)
-		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
+		if fail.reason.Level() == slog.LevelError && guard.Canceled(ctx, fail.cause) {
+			fail.reason = tripseal.ReasonCanceled
+		}
+		e.Reason, e.Cause = fail.reason, fail.cause.OrNil()
 		c.log(ctx, &e, fail)
 		// If Open rejects a cursor because of a time, the target is right, because Open checks the
 		// times last. With any other reason, the client may have invented the target, and the
 		// observer does not get it.
-		if op == OpOpen && fail.Reason != tripseal.ReasonExpired && fail.Reason != tripseal.ReasonFromTheFuture {
+		if op == OpOpen && fail.reason != tripseal.ReasonExpired && fail.reason != tripseal.ReasonFromTheFuture {
 			e.Target = tripseal.TargetUnknown
 		}
 	}
 	if c.config.Observer != nil {
-		callback.Quietly(func() { c.config.Observer(ctx, e) })
+		guard.Quietly(func() { c.config.Observer(ctx, e) })
 	}
 }
 
@@ -70,10 +74,10 @@ func (c *Cursors) log(ctx context.Context, e *tripseal.Event, fail *failure) {
 			level = slog.LevelError
 		}
 	}
-	callback.Log(ctx, c.config.Logger, level, message, append([]slog.Attr{
+	guard.Log(ctx, c.config.Logger, level, message, append([]slog.Attr{
 		slog.String("reason", string(e.Reason)), slog.String("method", e.Method), slog.String("target", e.Target),
 		slog.String("key", e.KeyID), slog.Int("cursor_bytes", e.TokenBytes),
-	}, fail.Attrs()...)...)
+	}, guard.Attrs(fail.cause)...)...)
 }
 
 // keyID returns the key id in a cursor, which may be forged. It returns "" if the codec
@@ -81,7 +85,7 @@ func (c *Cursors) log(ctx context.Context, e *tripseal.Event, fail *failure) {
 func (c *Cursors) keyID(cursor string) (id string) {
 	text, ok := strings.CutPrefix(cursor, prefix)
 	if named, says := c.config.Codec.(interface{ KeyID(string) string }); ok && says && len(cursor) <= c.maxCursor() {
-		callback.Quietly(func() { id = plain.Text(named.KeyID(text)) })
+		guard.Quietly(func() { id = guard.PlainText(named.KeyID(text)) })
 	}
 	return id
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/native"
 )
 
@@ -21,7 +22,7 @@ func (c *Cursors) Open(ctx context.Context, request tripseal.Request, cursor str
 	fail := page.open(ctx, cursor)
 	c.report(ctx, OpOpen, start, &request, cursor, fail)
 	if fail != nil {
-		return Page{}, &RejectError{fail.Reason, fail.Cause}
+		return Page{}, &RejectError{fail.reason, fail.cause}
 	}
 	return page, nil
 }
@@ -38,16 +39,29 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	}
 	s := native.Borrow()
 	defer s.Release()
-	payload, fail := p.cursors.texts.Open(ctx, s, text)
-	if fail != nil {
-		return fail
+	var payload []byte
+	var reason tripseal.Reason
+	cause := guard.Call(func() (err error) {
+		payload, err = p.cursors.texts.Open(ctx, s, text)
+		switch reason, _ = guard.Find[tripseal.Reason](err); reason {
+		case tripseal.ReasonMalformed, tripseal.ReasonUnknownKey, tripseal.ReasonForged:
+			return nil
+		}
+		reason = ""
+		return err
+	})
+	switch {
+	case cause != nil:
+		return &failure{tripseal.ReasonCodecFailed, cause}
+	case reason != "":
+		return failed(reason)
 	}
 	r, head, reason := parseRecord(payload)
 	if reason != "" {
 		return failed(reason)
 	}
 	if fail := p.digestArguments(); fail != nil { // after texts.Open, so that no digest is computed for a forged cursor
-		fail.Reason = tripseal.ReasonArguments
+		fail.reason = tripseal.ReasonArguments
 		return fail
 	}
 	if fail := p.bind(ctx, r.who == forEverybody); fail != nil {

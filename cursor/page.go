@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/native"
-	"github.com/tripseal/tripseal/internal/plain"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
@@ -80,8 +79,8 @@ func (p *Page) Number() int { return p.number }
 func (p *Page) Position() []byte { return p.position }
 
 const (
-	errNoPage         = plain.Error("the Page does not come from a successful Open")
-	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which differs on every page")
+	errNoPage         = guard.PlainError("the Page does not come from a successful Open")
+	errAmongArguments = guard.PlainError("the cursor is among the arguments: give Request.Arguments without the cursor, which differs on every page")
 )
 
 // Next returns the cursor of the next page. The cursor's TTL counts from when this page
@@ -93,13 +92,13 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	}
 	c := p.cursors
 	if c == nil {
-		return "", &IssueError{tripseal.ReasonMisuse, callback.Failed(errNoPage)}
+		return "", &IssueError{tripseal.ReasonMisuse, guard.Failed(errNoPage)}
 	}
 	start := c.start()
 	cursor, fail := p.issue(ctx, &next)
 	c.report(ctx, OpIssue, start, &p.request, cursor, fail)
 	if fail != nil {
-		return "", &IssueError{fail.Reason, fail.Cause}
+		return "", &IssueError{fail.reason, fail.cause}
 	}
 	return cursor, nil
 }
@@ -133,7 +132,15 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	s := native.Borrow()
 	defer s.Release()
 	s.Payload = appendRecord(s.Payload[:0], &r, &p.binding)
-	return p.cursors.texts.Seal(ctx, s)
+	var cursor string
+	cause := guard.Call(func() (err error) {
+		cursor, err = p.cursors.texts.Seal(ctx, s)
+		return err
+	})
+	if cause != nil {
+		return "", &failure{tripseal.ReasonCodecFailed, cause}
+	}
+	return cursor, nil
 }
 
 // digestArguments computes the digest of the arguments and keeps it in p, unless p has it
@@ -148,14 +155,11 @@ func (p *Page) digestArguments() *failure {
 	if most := p.cursors.config.MaxArguments; len(p.request.Arguments) > most {
 		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
 	}
-	var problem error
-	panicked := callback.Guard(func() { p.arguments, problem = strictjson.Sum(p.request.Arguments) })
-	switch {
-	case panicked != nil:
-		return &failure{Reason: tripseal.ReasonCodecFailed, Cause: panicked}
-	case problem != nil:
-		return failedBecause(tripseal.ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
+	sum, err := strictjson.Sum(p.request.Arguments)
+	if err != nil {
+		return failedBecause(tripseal.ReasonInvalidParams, "%s", err) // the error's text quotes nothing from the arguments
 	}
+	p.arguments = sum
 	p.known.arguments = true
 	return nil
 }
@@ -183,10 +187,10 @@ func (p *Page) identify(ctx context.Context) *failure {
 	if p.known.user {
 		return nil
 	}
-	user, cause := callback.Identify(ctx, p.request.Principal)
+	user, err := p.request.Principal.Identify(ctx)
 	switch {
-	case cause != nil:
-		return &failure{Reason: tripseal.ReasonPrincipalFailed, Cause: cause}
+	case err != nil:
+		return &failure{tripseal.ReasonPrincipalFailed, err.(*tripseal.PartError)}
 	case user == "" && p.cursors.config.RequireUser:
 		return failed(tripseal.ReasonUser)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
 )
 
 // Pages opens pages whose position is a Go value of type T, such as the key of the last row. The
@@ -33,14 +32,16 @@ func (p Pages[T]) Open(ctx context.Context, request tripseal.Request, cursor str
 		return Place[T]{Page: page}, err
 	}
 	place := Place[T]{Page: page}
-	var problem error
-	panicked := callback.Guard(func() { place.After, problem = tripseal.DecodeState[T](string(page.Position())) })
-	if panicked != nil || problem != nil {
+	err = tripseal.Guard(func() (err error) {
+		place.After, err = tripseal.DecodeState[T](string(page.Position()))
+		return err
+	})
+	if err != nil {
 		fail := failedBecause(tripseal.ReasonVersion, "the position does not fit %T", place.After)
 		if page.cursors != nil {
 			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, cursor, fail)
 		}
-		return Place[T]{}, &RejectError{fail.Reason, fail.Cause}
+		return Place[T]{}, &RejectError{fail.reason, fail.cause}
 	}
 	return place, nil
 }
@@ -49,14 +50,16 @@ func (p Pages[T]) Open(ctx context.Context, request tripseal.Request, cursor str
 // value. Call Next unless this page is the last.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	var position string
-	var problem error
-	panicked := callback.Guard(func() { position, problem = tripseal.EncodeState(&after) }) // through a pointer, so that T may be an interface
-	if panicked != nil || problem != nil {
+	err := tripseal.Guard(func() (err error) {
+		position, err = tripseal.EncodeState(&after) // through a pointer, so that T may be an interface
+		return err
+	})
+	if err != nil {
 		fail := failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
 		if p.cursors != nil {
 			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.request, "", fail)
 		}
-		return "", &IssueError{fail.Reason, fail.Cause}
+		return "", &IssueError{fail.reason, fail.cause}
 	}
 	return p.Page.Next(ctx, NextPage{Position: []byte(position)})
 }

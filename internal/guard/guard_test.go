@@ -1,4 +1,4 @@
-package plain
+package guard
 
 import (
 	"strconv"
@@ -14,7 +14,7 @@ func TestOnlyShortPlainASCIIIsShownAsItIs(t *testing.T) {
 		texts = append(texts, string([]byte{byte(c)}), "a"+string([]byte{byte(c)})+"b", strings.Repeat("x", MaxText-1)+string([]byte{byte(c)}))
 	}
 	for _, text := range texts {
-		got, quoted := Text(text), strconv.QuoteToASCII(text)
+		got, quoted := PlainText(text), strconv.QuoteToASCII(text)
 		asItIs := len(text) <= MaxText && quoted == `"`+text+`"`
 		if (got == text) != asItIs || !asItIs && !strings.HasPrefix(got, `"`) || len(got) > MaxText {
 			t.Errorf("%q is shown as %q", text, got)
@@ -24,7 +24,7 @@ func TestOnlyShortPlainASCIIIsShownAsItIs(t *testing.T) {
 
 func TestAPlainTextIsNotCopied(t *testing.T) {
 	text := strings.Repeat("x", MaxText)
-	if n := testing.AllocsPerRun(100, func() { Text(text) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { PlainText(text) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
