@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/tripseal/tripseal/internal/inspect"
 	"github.com/tripseal/tripseal/internal/native"
 )
 
@@ -92,16 +91,4 @@ func (b *handleBinding) refuses(head *[handleHead]byte, now int64) Reason {
 		return ReasonExpired
 	}
 	return ""
-}
-
-func init() { inspect.ReadHandle = inspectHandle }
-
-// inspectHandle decodes the payload of a handle. Only the tripseal command uses it.
-func inspectHandle(payload []byte) (inspect.Handle, error) {
-	head, id, reason := parseHandle(payload)
-	if reason != "" {
-		return inspect.Handle{}, reason
-	}
-	issued := native.Instant(head[:], handleIssued)
-	return inspect.Handle{Issued: issued, Expires: issued + native.Span(head[:], handleLifetime), ID: id}, nil
 }

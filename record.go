@@ -3,9 +3,8 @@ package tripseal
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"time"
+	"slices"
 
-	"github.com/tripseal/tripseal/internal/inspect"
 	"github.com/tripseal/tripseal/internal/native"
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
@@ -227,29 +226,33 @@ func audienceDigest(audience string) [digestSize]byte {
 	return native.Sum(native.AppendFramed([]byte("ms1s"), audience))
 }
 
-func init() { inspect.ReadState = inspectState }
-
-// inspectState decodes the payload of a state token. Only the tripseal command uses it.
-func inspectState(payload []byte) (inspect.State, error) {
+// ReadRecord decodes the payload of a token or a handle that a [Codec] opened, for tools that show what it holds. The set
+// bound has [ClaimAudience] and [ClaimUser] if it is bound to a service and a user. The State of a handle is its id.
+// ReadRecord checks nothing but the form of the payload: to accept a token, call [Boundary.Open].
+func ReadRecord(payload []byte) (claims Claims, bound ClaimSet, err error) {
+	if len(payload) > 0 && payload[0] == PurposeHandle.Mark() {
+		head, id, reason := parseHandle(payload)
+		if reason != "" {
+			return Claims{}, 0, reason
+		}
+		issued := native.Instant(head[:], handleIssued)
+		expires := issued + native.Span(head[:], handleLifetime)
+		return Claims{Issued: issued, Expires: expires, State: string(id), HasState: true}, ClaimAudience | ClaimUser, nil
+	}
 	rec, reason := parseRecord(payload)
-	if reason != "" {
-		return inspect.State{}, reason
-	}
 	var held contents
-	if reason := rec.decode(&held); reason != "" {
-		return inspect.State{}, reason
+	if reason == "" {
+		reason = rec.decode(&held)
 	}
-	c := &held.claims
-	s := inspect.State{
-		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,
-		Audience: rec.audience != nil, User: rec.user != nil,
-		State: c.State, HasState: c.HasState,
+	if reason != "" {
+		return Claims{}, 0, reason
 	}
-	for q := range held.questions.inOrder {
-		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind), Worded: q.Digest != [digestSize]byte{}})
+	if rec.audience != nil {
+		bound |= ClaimAudience
 	}
-	s.Limits = func(at time.Time, maxFlow time.Duration, maxRounds int) string {
-		return string(timeReason(at.UnixMilli(), c, true, maxFlow, maxRounds))
+	if rec.user != nil {
+		bound |= ClaimUser
 	}
-	return s, nil
+	held.claims.Questions = slices.Collect(held.questions.inOrder)
+	return held.claims, bound, nil
 }
