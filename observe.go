@@ -22,11 +22,10 @@ const (
 	OpOpenHandle Op = "open_handle" // a handle was opened or rejected
 )
 
-// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A
-// dashboard may show all of it: it holds no token, state, key, argument or user. Op,
-// Reason, Method, Target and Format have few values, so they can be labels of a metric.
-// The other fields cannot, because clients can cause any number of different values.
-// Opening a first round, which has no token, causes no event.
+// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A dashboard may show all of it: it
+// holds no token, state, key, argument or user. Op, Reason, Method, Target and Format have few values, so they can be
+// labels of a metric. The other fields cannot, because clients can cause any number of different values. Opening a
+// first round, which has no token, causes no event.
 type Event struct {
 	Op       Op            // what the boundary did
 	Reason   Reason        // why the operation failed; "" if it succeeded
@@ -35,13 +34,12 @@ type Event struct {
 
 	// Method is the method of the request, as the adapter gave it. It is "" for a handle.
 	Method string
-	// Target is the tool or the prompt, the scheme of a resource's URI, or the kind of a handle. It is
-	// [TargetUnknown] if no handler ran and the request has no genuine token for this target:
-	// a client may have made up the name.
+	// Target is the tool or the prompt, the scheme of a resource's URI, or the kind of a handle. It is [TargetUnknown]
+	// if no handler ran and the request has no genuine token for this target: a client may have made up the name.
 	Target string
 
-	// Format is the prefix of the token's format, "unprefixed" for a format without a
-	// prefix, or "" if the token belongs to no format.
+	// Format is the prefix of the token's format, "unprefixed" for a format without a prefix, or "" if the token
+	// belongs to no format.
 	Format     string
 	KeyID      string // the id of the key that the token names, even if the token is forged; "" if the format does not tell the id
 	TokenBytes int    // the length of the token in bytes; 0 if there is none
@@ -53,9 +51,8 @@ type Event struct {
 	Round int    // the token's round if the token is genuine or is being sealed, otherwise 0
 }
 
-// TargetUnknown is the Target of an event about a request whose target may not exist. So
-// a metric with the target as its label gets one value for all names that clients make
-// up.
+// TargetUnknown is the Target of an event about a request whose target may not exist. So a metric with the target as
+// its label gets one value for all names that clients make up.
 const TargetUnknown = "unknown"
 
 func (b *Boundary) startEvent() (start time.Time) {
@@ -86,8 +83,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	return e
 }
 
-// rejected tells the operator why a token was rejected, and returns the error that Open
-// must return.
+// rejected tells the operator why a token was rejected, and returns the error that Open must return.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
@@ -95,15 +91,13 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
 		fail.reason = ReasonArguments
 	}
-	// The target exists if a genuine token was sealed for it, even by another service
-	// or for another user.
+	// The target exists if a genuine token was sealed for it, even by another service or for another user.
 	targetExists := round.named || fail.flow != [16]byte{} && fail.reason != ReasonRequest
 	b.report(ctx, fail.reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
 	return &RejectError{fail.reason, fail.cause}
 }
 
-// notSealed tells the operator why a state was not sealed, and returns the error that
-// Seal must return.
+// notSealed tells the operator why a state was not sealed, and returns the error that Seal must return.
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
@@ -119,8 +113,8 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	return &SealError{Reason: fail.reason, cause: fail.cause}
 }
 
-// report completes the event and passes it to the log and the observer. Pass true as
-// targetExists if the target of the request certainly exists.
+// report completes the event and passes it to the log and the observer. Pass true as targetExists if the target of the
+// request certainly exists.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure) {
 	e.Reason = fail.reason
 	if fail.flow != [16]byte{} {
@@ -155,9 +149,8 @@ func (e *Event) flowAttrs() []slog.Attr {
 	return []slog.Attr{slog.String("flow", e.Flow), slog.Int("round", e.Round)}
 }
 
-// Dropped tells the log and the observer that the adapter did not pass n answers of this
-// request to the handler, because no question asked for them or they were incomplete. An
-// adapter calls Dropped at most once a round.
+// Dropped tells the log and the observer that the adapter did not pass n answers of this request to the handler,
+// because no question asked for them or they were incomplete. An adapter calls Dropped at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
 	if b == nil || n <= 0 {
@@ -174,9 +167,8 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed tells the log that a handler returned a state although its result asks no
-// question. An adapter must not send that state: the client would never send it back, and
-// everybody could read it.
+// Completed tells the log that a handler returned a state although its result asks no question. An adapter must not
+// send that state: the client would never send it back, and everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {
@@ -188,8 +180,7 @@ func (r *Round) Completed(ctx context.Context) {
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 
-// observe passes the event to the observer, if there is one, and ignores a panic of the
-// observer.
+// observe passes the event to the observer, if there is one, and ignores a panic of the observer.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
 		guard.Quietly(func() { b.config.Observer(ctx, e) })
@@ -209,8 +200,8 @@ func (b *Boundary) warnHalfUsed(id KeyID) {
 		slog.String("key", id.String()))
 }
 
-// targetOf returns the part of the target that a log may show: the name of a tool or
-// prompt, but only the scheme of anything else, because a URI can hold secrets.
+// targetOf returns the part of the target that a log may show: the name of a tool or prompt, but only the scheme of
+// anything else, because a URI can hold secrets.
 func targetOf(b *Binding) string {
 	if b.Method == methodTool || b.Method == methodPrompt {
 		return b.Target
