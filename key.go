@@ -27,33 +27,28 @@ const (
 	infoKeyID = "tripseal/1 key id"
 )
 
-// Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does. The
-// zero Key has no secret and is refused everywhere. Make a Key with [GenerateKey],
-// [NewKey] or [ParseKey], and pass it to [NewRing].
+// Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does. The zero Key has no secret and is
+// refused everywhere. Make a Key with [GenerateKey], [NewKey] or [ParseKey], and pass it to [NewRing].
 type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt follows
-// the first pointer if the Key is in an unexported field and the verb, such as %e, is not valid for
-// pointers.
+// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt follows the first pointer if
+// the Key is in an unexported field and the verb, such as %e, is not valid for pointers.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret. Every token that the
-// key sealed holds this id right after the prefix. Use it to name a key in logs and on
-// dashboards.
+// KeyID is the public name of a key. It is derived from the secret. Every token that the key sealed holds this id right
+// after the prefix. Use it to name a key in logs and on dashboards.
 type KeyID [4]byte
 
-// String returns the id as eight hexadecimal digits. Logs and files of keys show an id
-// like this.
+// String returns the id as eight hexadecimal digits. Logs and files of keys show an id like this.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
-// GenerateKey makes a random key. Use it for a new key, and in tests. Store what
-// [Key.Reveal] returns, because a service with several replicas, or one that restarts,
-// needs the same key again.
+// GenerateKey makes a random key. Use it for a new key, and in tests. Store what [Key.Reveal] returns, because a
+// service with several replicas, or one that restarts, needs the same key again.
 func GenerateKey() Key {
 	secret := make([]byte, minSecret)
 	rand.Read(secret) // never fails
@@ -64,14 +59,13 @@ func GenerateKey() Key {
 	return key
 }
 
-// NewKey makes a key from 32 random bytes, for example from a secret manager. The
-// bytes are copied. The id of the key is the first 4 bytes of HKDF-SHA-256 with the info
-// "tripseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
+// NewKey makes a key from 32 random bytes, for example from a secret manager. The bytes are copied. The id of the key
+// is the first 4 bytes of HKDF-SHA-256 with the info "tripseal/1 key id" and no salt. [Key.Reveal] returns the key as
+// text for [ParseKey].
 //
-// NewKey refuses a secret that is not 32 bytes long. More bytes do not make a stronger key:
-// usually they are two keys, a key with a line end, or the wrong secret. NewKey also refuses
-// printable text and bytes that repeat. Printable text is either a pass phrase, which can be
-// guessed, or a key in hex or base64, which keys.FromText decodes.
+// NewKey refuses a secret that is not 32 bytes long. More bytes do not make a stronger key: usually they are two keys,
+// a key with a line end, or the wrong secret. NewKey also refuses printable text and bytes that repeat. Printable text
+// is either a pass phrase, which can be guessed, or a key in hex or base64, which keys.FromText decodes.
 func NewKey(secret []byte) (Key, error) {
 	if problem := weakness(secret); problem != "" {
 		return Key{}, errors.New("tripseal: " + problem + "; " + howToMakeASecret)
@@ -82,13 +76,12 @@ func NewKey(secret []byte) (Key, error) {
 const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -hex 32, " +
 	"openssl rand -base64 32 or tripseal.GenerateKey"
 
-// leastVariety is the minimum number of different byte values in a secret. 32 random
-// bytes have about 30 different values; less than one in 10¹⁴ random secrets has
-// fewer than 17.
+// leastVariety is the minimum number of different byte values in a secret. 32 random bytes have about 30 different
+// values; less than one in 10¹⁴ random secrets has fewer than 17.
 const leastVariety = 17
 
-// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing
-// from the secret. It returns "" if the secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns ""
+// if the secret can be 32 random bytes.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):
@@ -108,14 +101,14 @@ func weakness(secret []byte) string {
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. Less than one in 10¹⁰
-// random secrets of 32 bytes is text.
+// isText reports whether b is printable text, in any language. Less than one in 10¹⁰ random secrets of 32 bytes is
+// text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
 }
 
-// textInsteadOfBytes returns the error text for a secret that is text. It says what kind
-// of text that is, and what to use instead.
+// textInsteadOfBytes returns the error text for a secret that is text. It says what kind of text that is, and what to
+// use instead.
 func textInsteadOfBytes(text []byte) string {
 	word := string(bytes.TrimSpace(text))
 	if strings.HasPrefix(word, keyTextPrefix) {
@@ -134,8 +127,8 @@ func textInsteadOfBytes(text []byte) string {
 	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
-// newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey
-// calls it with more than minSecret bytes.
+// newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey calls it with more than minSecret
+// bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("tripseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
@@ -186,9 +179,8 @@ var (
 	maxKeyText = b64u.EncodedLen(maxSecret + keyChecksumSize)
 )
 
-// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text
-// that was cut, mistyped or encoded twice. The error never repeats the text. Use ParseKey
-// for a key that you keep in a place that package keys does not read.
+// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text that was cut, mistyped or encoded twice.
+// The error never repeats the text. Use ParseKey for a key that you keep in a place that package keys does not read.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {
@@ -212,8 +204,8 @@ func notAKey(why string) error {
 	return errors.New("tripseal: not the text of a key: " + why + "; check that it was copied whole, or " + howToMakeAKey)
 }
 
-// Reveal returns the secret as one word of text, for a file or an environment
-// variable that only the service can read. [ParseKey] reads it back.
+// Reveal returns the secret as one word of text, for a file or an environment variable that only the service can read.
+// [ParseKey] reads it back.
 func (k Key) Reveal() string {
 	if k.material == nil {
 		return ""
@@ -230,12 +222,10 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// The methods below print keys and rings as their ids, with every verb of fmt and in
-// every log. fmt cannot call them for a Key in an unexported field of another struct: it
-// then prints a pointer, not the secret.
+// The methods below print keys and rings as their ids, with every verb of fmt and in every log. fmt cannot call them
+// for a Key in an unexported field of another struct: it then prints a pointer, not the secret.
 
-// String returns the key's id in a short text, without the secret, so that printing a key
-// is safe.
+// String returns the key's id in a short text, without the secret, so that printing a key is safe.
 func (k Key) String() string {
 	if k.material == nil {
 		return "tripseal.Key(none)"
@@ -255,8 +245,8 @@ func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 // MarshalText returns what String returns, so that encoders write no secret either.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// String returns the number of keys in the ring and the id of its sealing key, without a
-// secret, so that printing a ring is safe.
+// String returns the number of keys in the ring and the id of its sealing key, without a secret, so that printing a
+// ring is safe.
 func (r Ring) String() string {
 	if r.keys == nil {
 		return "tripseal.Ring(empty)"

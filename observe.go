@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // Op is the kind of operation that an [Event] is about. Use it as the label of a metric.
@@ -23,11 +22,10 @@ const (
 	OpOpenHandle Op = "open_handle" // a handle was opened or rejected
 )
 
-// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A
-// dashboard may show all of it: it holds no token, state, key, argument or user. Op,
-// Reason, Method, Target and Format have few values, so they can be labels of a metric.
-// The other fields cannot, because clients can cause any number of different values.
-// Opening a first round, which has no token, causes no event.
+// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. A dashboard may show all of it: it
+// holds no token, state, key, argument or user. Op, Reason, Method, Target and Format have few values, so they can be
+// labels of a metric. The other fields cannot, because clients can cause any number of different values. Opening a
+// first round, which has no token, causes no event.
 type Event struct {
 	Op       Op            // what the boundary did
 	Reason   Reason        // why the operation failed; "" if it succeeded
@@ -36,13 +34,12 @@ type Event struct {
 
 	// Method is the method of the request, as the adapter gave it. It is "" for a handle.
 	Method string
-	// Target is the tool or the prompt, the scheme of a resource's URI, or the kind of a handle. It is
-	// [TargetUnknown] if no handler ran and the request has no genuine token for this target:
-	// a client may have made up the name.
+	// Target is the tool or the prompt, the scheme of a resource's URI, or the kind of a handle. It is [TargetUnknown]
+	// if no handler ran and the request has no genuine token for this target: a client may have made up the name.
 	Target string
 
-	// Format is the prefix of the token's format, "unprefixed" for a format without a
-	// prefix, or "" if the token belongs to no format.
+	// Format is the prefix of the token's format, "unprefixed" for a format without a prefix, or "" if the token
+	// belongs to no format.
 	Format     string
 	KeyID      string // the id of the key that the token names, even if the token is forged; "" if the format does not tell the id
 	TokenBytes int    // the length of the token in bytes; 0 if there is none
@@ -54,9 +51,8 @@ type Event struct {
 	Round int    // the token's round if the token is genuine or is being sealed, otherwise 0
 }
 
-// TargetUnknown is the Target of an event about a request whose target may not exist. So
-// a metric with the target as its label gets one value for all names that clients make
-// up.
+// TargetUnknown is the Target of an event about a request whose target may not exist. So a metric with the target as
+// its label gets one value for all names that clients make up.
 const TargetUnknown = "unknown"
 
 func (b *Boundary) startEvent() (start time.Time) {
@@ -69,7 +65,7 @@ func (b *Boundary) startEvent() (start time.Time) {
 func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedFormat, token string) Event {
 	e := Event{Op: op, TokenBytes: len(token)}
 	if round != nil {
-		e.Method, e.Target = plain.Text(round.binding.Method), plain.Text(targetOf(&round.binding))
+		e.Method, e.Target = guard.PlainText(round.binding.Method), guard.PlainText(targetOf(&round.binding))
 		e.StateBytes = len(round.claims.State)
 		if round.claims.Flow != [16]byte{} {
 			e.Flow, e.Round = hex.EncodeToString(round.claims.Flow[:]), round.claims.Round
@@ -78,7 +74,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	if format != nil {
 		e.Format = format.name()
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
-			callback.Quietly(func() { e.KeyID = plain.Text(named.KeyID(token)) })
+			guard.Quietly(func() { e.KeyID = guard.PlainText(named.KeyID(token)) })
 		}
 	}
 	if !start.IsZero() {
@@ -87,24 +83,21 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	return e
 }
 
-// rejected tells the operator why a token was rejected, and returns the error that Open
-// must return.
+// rejected tells the operator why a token was rejected, and returns the error that Open must return.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
-	fail.Excuse(ctx, ReasonCanceled)
+	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
 	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
-		fail.Reason = ReasonArguments
+		fail.reason = ReasonArguments
 	}
-	// The target exists if a genuine token was sealed for it, even by another service
-	// or for another user.
-	targetExists := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
-	b.report(ctx, fail.Reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
-	return &RejectError{fail.Reason, fail.Cause}
+	// The target exists if a genuine token was sealed for it, even by another service or for another user.
+	targetExists := round.named || fail.flow != [16]byte{} && fail.reason != ReasonRequest
+	b.report(ctx, fail.reason.Level(), "tripseal: token rejected", &e, targetExists, fail)
+	return &RejectError{fail.reason, fail.cause}
 }
 
-// notSealed tells the operator why a state was not sealed, and returns the error that
-// Seal must return.
+// notSealed tells the operator why a state was not sealed, and returns the error that Seal must return.
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
@@ -113,21 +106,21 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 		return &ParamsError{fail.params}
 	}
 	level := slog.LevelError
-	if fail.Excuse(ctx, ReasonCanceled); fail.Reason == ReasonCanceled {
-		level = fail.Reason.Level()
+	if fail.excuse(ctx); fail.reason == ReasonCanceled {
+		level = fail.reason.Level()
 	}
 	b.report(ctx, level, "tripseal: state not sealed", &e, true, fail)
-	return &SealError{Reason: fail.Reason, cause: fail.Cause}
+	return &SealError{Reason: fail.reason, cause: fail.cause}
 }
 
-// report completes the event and passes it to the log and the observer. Pass true as
-// targetExists if the target of the request certainly exists.
+// report completes the event and passes it to the log and the observer. Pass true as targetExists if the target of the
+// request certainly exists.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure) {
-	e.Reason = fail.Reason
+	e.Reason = fail.reason
 	if fail.flow != [16]byte{} {
 		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
 	}
-	e.Cause = fail.Cause.OrNil()
+	e.Cause = fail.cause.OrNil()
 	attrs := []slog.Attr{
 		slog.String("reason", string(e.Reason)),
 		slog.String("method", e.Method),
@@ -141,7 +134,7 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	if fail.missing != 0 {
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
-	b.logContext(ctx, level, message, append(attrs, fail.Attrs()...)...)
+	b.logContext(ctx, level, message, append(attrs, guard.Attrs(fail.cause)...)...)
 	if !targetExists {
 		e.Target = TargetUnknown
 	}
@@ -156,9 +149,8 @@ func (e *Event) flowAttrs() []slog.Attr {
 	return []slog.Attr{slog.String("flow", e.Flow), slog.Int("round", e.Round)}
 }
 
-// Dropped tells the log and the observer that the adapter did not pass n answers of this
-// request to the handler, because no question asked for them or they were incomplete. An
-// adapter calls Dropped at most once a round.
+// Dropped tells the log and the observer that the adapter did not pass n answers of this request to the handler,
+// because no question asked for them or they were incomplete. An adapter calls Dropped at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
 	if b == nil || n <= 0 {
@@ -182,9 +174,8 @@ func (r *Round) Answered(ctx context.Context) {
 	}
 }
 
-// Completed tells the log that a handler returned a state although its result asks no
-// question. An adapter must not send that state: the client would never send it back, and
-// everybody could read it.
+// Completed tells the log that a handler returned a state although its result asks no question. An adapter must not
+// send that state: the client would never send it back, and everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {
@@ -196,16 +187,15 @@ func (r *Round) Completed(ctx context.Context) {
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 
-// observe passes the event to the observer, if there is one, and ignores a panic of the
-// observer.
+// observe passes the event to the observer, if there is one, and ignores a panic of the observer.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
-		callback.Quietly(func() { b.config.Observer(ctx, e) })
+		guard.Quietly(func() { b.config.Observer(ctx, e) })
 	}
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Log(ctx, b.config.Logger, level, message, attrs...)
+	guard.Log(ctx, b.config.Logger, level, message, attrs...)
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {
@@ -217,8 +207,8 @@ func (b *Boundary) warnHalfUsed(id KeyID) {
 		slog.String("key", id.String()))
 }
 
-// targetOf returns the part of the target that a log may show: the name of a tool or
-// prompt, but only the scheme of anything else, because a URI can hold secrets.
+// targetOf returns the part of the target that a log may show: the name of a tool or prompt, but only the scheme of
+// anything else, because a URI can hold secrets.
 func targetOf(b *Binding) string {
 	if b.Method == methodTool || b.Method == methodPrompt {
 		return b.Target

@@ -10,12 +10,10 @@ import (
 	"github.com/tripseal/tripseal/internal/whose"
 )
 
-// Open begins a round: call it for every request that can carry a state, before its
-// handler runs. An empty token means a first round and is always accepted. Any other
-// token must be unchanged, not expired and within the limits of the config, and must have
-// been sealed for this request, user and service. Otherwise the error is a
-// [*RejectError], whatever is wrong. For the tokens that [Config.AskAgain] chooses, Open
-// returns a first round instead of the error.
+// Open begins a round: call it for every request that can carry a state, before its handler runs. An empty token means
+// a first round and is always accepted. Any other token must be unchanged, not expired and within the limits of the
+// config, and must have been sealed for this request, user and service. Otherwise the error is a [*RejectError],
+// whatever is wrong. For the tokens that [Config.AskAgain] chooses, Open returns a first round instead of the error.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
 	if token == "" {
@@ -43,8 +41,8 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	return round, nil
 }
 
-// begin makes r the first round of this request. It sets the fields one by one instead of
-// copying a Round, because a Round is large.
+// begin makes r the first round of this request. It sets the fields one by one instead of copying a Round, because a
+// Round is large.
 func (r *Round) begin(b *Boundary, request *Request) {
 	r.boundary, r.caller = b, request.Principal
 	r.binding.Method, r.binding.Target = request.Method, request.Target
@@ -52,8 +50,8 @@ func (r *Round) begin(b *Boundary, request *Request) {
 	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
-// check opens the token into the round. It returns the format of the token (nil if the
-// token belongs to no format) and why the token is rejected (nil if it is accepted).
+// check opens the token into the round. It returns the format of the token (nil if the token belongs to no format) and
+// why the token is rejected (nil if it is accepted).
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
 	// 1. Do the checks that cost nothing.
 	if len(token) > b.config.MaxToken {
@@ -110,8 +108,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkArguments checks that the token was sealed for the arguments of this round. It stores their
-// digest in the round, for a later Seal.
+// checkArguments checks that the token was sealed for the arguments of this round. It stores their digest in the round,
+// for a later Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digestArguments(round); fail != nil {
 		return fail
@@ -125,10 +123,10 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digestArguments computes the digest of the round's arguments as this format defines it,
-// and keeps that digest in the round.
+// digestArguments computes the digest of the round's arguments as this format defines it, and keeps that digest in the
+// round.
 func (f *acceptedFormat) digestArguments(round *Round) *failure {
-	return guardFormat(func() error {
+	return callFormat(func() error {
 		if d := &round.digests; f.record != nil {
 			if d.plainKnown {
 				return nil
@@ -155,8 +153,7 @@ func (f *acceptedFormat) digestArguments(round *Round) *failure {
 
 const errNoDigest = plainError("the format carries the arguments but has no digest of them")
 
-// sameArguments reports whether the arguments of the request have the digest that the
-// token holds.
+// sameArguments reports whether the arguments of the request have the digest that the token holds.
 func (f *acceptedFormat) sameArguments(round *Round) bool {
 	if f.record != nil {
 		return native.Same(round.digests.plain[:digestSize], &round.sealed)
@@ -164,9 +161,9 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }
 
-// timeReason returns why the token's times or its round are refused, or "" if they are
-// accepted. Each condition has the form !(what is accepted), so that everything else is
-// refused. Pass true as hasFlow if the token's format carries [ClaimFlow].
+// timeReason returns why the token's times or its round are refused, or "" if they are accepted. Each condition has the
+// form !(what is accepted), so that everything else is refused. Pass true as hasFlow if the token's format carries
+// [ClaimFlow].
 func timeReason(now int64, c *Claims, hasFlow bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
@@ -189,16 +186,14 @@ func timeReason(now int64, c *Claims, hasFlow bool, maxFlow time.Duration, maxRo
 	return ""
 }
 
-// open opens the token into the round, and removes the claims that the token's format
-// cannot prove.
+// open opens the token into the round, and removes the claims that the token's format cannot prove.
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	var fail *failure
 	if f.record != nil {
-		// A direct call keeps the round on the caller's stack. A call through an interface
-		// would move it to the heap.
+		// A direct call keeps the round on the caller's stack. A call through an interface would move it to the heap.
 		fail = f.record.open(ctx, &round.binding, &round.digests, token, &round.contents)
 	} else {
-		fail = guardFormat(func() (err error) {
+		fail = callFormat(func() (err error) {
 			onHeap := round.binding
 			round.claims, err = f.Format.Open(ctx, &onHeap, token)
 			if err != nil {

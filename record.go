@@ -1,17 +1,146 @@
 package tripseal
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"time"
+	"slices"
+	"strings"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/inspect"
 	"github.com/tripseal/tripseal/internal/native"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-// The version and the flags of the native record. docs/token.md defines every byte of the
-// record.
+// RecordFormat returns a format that seals the native record with your own codec, for [Config.Format]. Tokens begin
+// with the prefix: 2 to 16 lower-case letters and digits, then a full stop. The prefix must not be one of tripseal's
+// own. Use RecordFormat if the keys are in an HSM or a key service.
+func RecordFormat(prefix string, codec Codec) Format {
+	return newRecordFormat(prefix, codec)
+}
+
+// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the native record, sealed with a ring.
+// List it in [Config.AlsoOpen] if [Config.Format] is another format and native tokens must open too.
+func NativeFormat(keys KeySource) Format {
+	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
+}
+
+type recordFormat struct {
+	prefix string
+	codec  Codec
+	ring   *ringCodec // the value of codec if that is a *ringCodec; otherwise nil
+	texts  native.Texts
+}
+
+func newRecordFormat(prefix string, codec Codec) *recordFormat {
+	ring, _ := codec.(*ringCodec)
+	return &recordFormat{prefix, codec, ring, native.NewTexts(prefix, codec)}
+}
+
+func (f *recordFormat) Prefix() string    { return f.prefix }
+func (f *recordFormat) Carries() ClaimSet { return allClaims }
+
+func (f *recordFormat) Digest(binding *Binding) ([]byte, error) {
+	sum, err := binding.ArgumentsDigest()
+	if err != nil {
+		return nil, err
+	}
+	return sum[:digestSize], nil
+}
+
+func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
+	if !wellFormed(claims.Questions) || len(claims.Arguments) != digestSize {
+		return "", errClaims
+	}
+	d := &digests{plainKnown: true}
+	copy(d.plain[:], claims.Arguments)
+	token, fail := f.seal(ctx, binding, d, claims)
+	if fail != nil {
+		return "", fail
+	}
+	return token, nil
+}
+
+func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
+	var c contents
+	if fail := f.open(ctx, binding, new(digests), token, &c); fail != nil {
+		return Claims{}, fail
+	}
+	c.claims.Questions, c.claims.Arguments = slices.Collect(c.questions.inOrder), c.sealed[:]
+	return c.claims, nil
+}
+
+const errClaims = plainError("the claims do not fit the record")
+
+// seal does what Seal does, and reuses the digests in d. The digest of the arguments must be in d already, and the
+// questions must be well-formed.
+func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, *failure) {
+	d.saltFor(binding, claims.Flow)
+	s := native.Borrow()
+	defer s.Release()
+	payload, ok := appendRecord(s.Payload[:0], claims, binding, d)
+	if !ok {
+		return "", failedBecause(ReasonCodecFailed, "%s", errClaims)
+	}
+	s.Payload = payload
+	return f.sealText(ctx, s)
+}
+
+// sealText seals the payload in s.
+func (f *recordFormat) sealText(ctx context.Context, s *native.Scratch) (text string, fail *failure) {
+	fail = call(func() (err error) {
+		text, err = f.texts.Seal(ctx, s)
+		return err
+	}, ReasonCodecFailed)
+	return text, fail
+}
+
+// openText returns the payload of a text without its prefix. The payload is valid until s is released.
+func (f *recordFormat) openText(ctx context.Context, s *native.Scratch, text string) (payload []byte, fail *failure) {
+	fail = call(func() (err error) {
+		payload, err = f.texts.Open(ctx, s, text)
+		return err
+	}, ReasonCodecFailed, ReasonMalformed, ReasonUnknownKey, ReasonForged)
+	return payload, fail
+}
+
+// open does what Open does, and reuses the digests in d. It puts what the token holds into c.
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string, c *contents) *failure {
+	text, ok := strings.CutPrefix(token, f.prefix)
+	if !ok {
+		return failed(ReasonMalformed)
+	}
+	s := native.Borrow()
+	defer s.Release()
+	payload, fail := f.openText(ctx, s, text)
+	if fail != nil {
+		return fail
+	}
+	rec, reason := parseRecord(payload)
+	if reason != "" {
+		return failed(reason)
+	}
+	d.saltFor(binding, rec.flow())
+	if reason := rec.boundTo(binding, d); reason != "" {
+		fail := failed(reason)
+		fail.flow, fail.round = rec.flow(), rec.round()
+		return fail
+	}
+	if reason := rec.decode(c); reason != "" {
+		return failed(reason)
+	}
+	c.sealed = d.applyMask(rec.head[atArguments:])
+	return nil
+}
+
+// KeyID returns the key id in a token, even in a forged one, or "" if there is none.
+func (f *recordFormat) KeyID(token string) string {
+	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
+		return ""
+	}
+	return f.ring.KeyID(token[len(f.prefix):])
+}
+
+// The version and the flags of the native record. docs/token.md defines every byte of the record.
 const (
 	recordVersion = 1
 
@@ -37,8 +166,8 @@ const (
 	headSize    = 69
 )
 
-// appendRecord appends the native record of the claims to dst. It returns false if the
-// record cannot hold the times or the round. The questions must be well-formed.
+// appendRecord appends the native record of the claims to dst. It returns false if the record cannot hold the times or
+// the round. The questions must be well-formed.
 func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
 	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
 	fits := 0 <= c.Issued && c.Issued <= native.MaxInstant && 0 < lifetime && lifetime <= native.MaxSpan &&
@@ -81,8 +210,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	return append(dst, c.State...), true
 }
 
-// record is a payload, parsed up to the questions. The slices in it are parts of the
-// payload, not copies.
+// record is a payload, parsed up to the questions. The slices in it are parts of the payload, not copies.
 type record struct {
 	head           *[headSize]byte
 	audience, user []byte
@@ -108,9 +236,8 @@ func parseRecord(payload []byte) (record, Reason) {
 	return rec, ""
 }
 
-// cutDigest cuts a digest off the front of rec.rest and stores it in *field. If the
-// parameter present is false, the record has no such digest: cutDigest then does nothing
-// and returns true. It returns false if rec.rest is too short.
+// cutDigest cuts a digest off the front of rec.rest and stores it in *field. If the parameter present is false, the
+// record has no such digest: cutDigest then does nothing and returns true. It returns false if rec.rest is too short.
 func (rec *record) cutDigest(field *[]byte, present bool) bool {
 	if !present {
 		return true
@@ -128,8 +255,8 @@ func (rec *record) age() int64      { return native.Span(rec.head[:], atAge) }
 func (rec *record) round() int      { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
 func (rec *record) flow() [16]byte  { return [16]byte(rec.head[atFlow:atRequest]) }
 
-// boundTo returns why the record is not bound to the binding b, or "" if it is. It does not
-// compare the arguments: the boundary does that later.
+// boundTo returns why the record is not bound to the binding b, or "" if it is. It does not compare the arguments: the
+// boundary does that later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
 	case !native.Same(rec.head[atRequest:atArguments], &d.request):
@@ -142,9 +269,8 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	return ""
 }
 
-// sameClaim reports whether the record and the request have the same digest, or neither
-// has one. If the record has no digest, recordDigest is nil. If the request has no digest,
-// requestHasOne is false and requestDigest is ignored.
+// sameClaim reports whether the record and the request have the same digest, or neither has one. If the record has no
+// digest, recordDigest is nil. If the request has no digest, requestHasOne is false and requestDigest is ignored.
 func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSize]byte) bool {
 	if !requestHasOne {
 		return recordDigest == nil
@@ -152,8 +278,8 @@ func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSi
 	return recordDigest != nil && native.Same(recordDigest, requestDigest)
 }
 
-// decode puts the claims and the questions into c. Both are copied from the payload in one
-// allocation. The reason is "" if the record is well-formed.
+// decode puts the claims and the questions into c. Both are copied from the payload in one allocation. The reason is ""
+// if the record is well-formed.
 func (rec *record) decode(c *contents) Reason {
 	questions, state, ok := cutQuestions(rec.rest, rec.questions)
 	hasState, elicit := rec.head[atFlags]&flagState != 0, rec.head[atFlags]&flagElicit != 0
@@ -177,14 +303,13 @@ func (rec *record) decode(c *contents) Reason {
 
 const digestSize = native.DigestSize
 
-// digests holds the digests of one binding, as a native record holds them. Each digest is
-// computed when it is first needed, and kept for the round. The binding must not change.
+// digests holds the digests of one binding, as a native record holds them. Each digest is computed when it is first
+// needed, and kept for the round. The binding must not change.
 //
-// The flow's id salts the digests, so that nobody sees whether two flows have the same
-// user or arguments. Within one flow the digests stay the same. The audience needs no
-// salt: it is the same public name in every token of a service.
+// The flow's id salts the digests, so that nobody sees whether two flows have the same user or arguments. Within one
+// flow the digests stay the same. The audience needs no salt: it is the same public name in every token of a service.
 type digests struct {
-	plain         [argdigest.Size]byte // the digest of the arguments, without salt
+	plain         [strictjson.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
 	known         bool     // true if the salted digests were computed
@@ -193,8 +318,8 @@ type digests struct {
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
 }
 
-// saltFor computes all digests that a token of this flow holds, except the digest of the arguments.
-// It does nothing if d already has the digests for this flow.
+// saltFor computes all digests that a token of this flow holds, except the digest of the arguments. It does nothing if
+// d already has the digests for this flow.
 func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return
@@ -204,8 +329,7 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash is the mask. It looks random, and is always the same for one
-	// flow, method and target.
+	// The second half of the hash is the mask. It looks random, and is always the same for one flow, method and target.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
@@ -219,8 +343,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	d.known, d.flow = true, flow
 }
 
-// applyMask combines the digest of the arguments with the mask by XOR. This salts the
-// digest. A second call, with the salted digest, removes the salt.
+// applyMask combines the digest of the arguments with the mask by XOR. This salts the digest. A second call, with the
+// salted digest, removes the salt.
 func (d *digests) applyMask(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
 		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
@@ -232,29 +356,33 @@ func audienceDigest(audience string) [digestSize]byte {
 	return native.Sum(native.AppendFramed([]byte("ms1s"), audience))
 }
 
-func init() { inspect.ReadState = inspectState }
-
-// inspectState decodes the payload of a state token. Only the tripseal command uses it.
-func inspectState(payload []byte) (inspect.State, error) {
+// ReadRecord decodes the payload of a token or a handle that a [Codec] opened, for tools that show what it holds. The
+// set bound has [ClaimAudience] and [ClaimUser] if it is bound to a service and a user. The State of a handle is its
+// id. ReadRecord checks nothing but the form of the payload: to accept a token, call [Boundary.Open].
+func ReadRecord(payload []byte) (claims Claims, bound ClaimSet, err error) {
+	if len(payload) > 0 && payload[0] == PurposeHandle.Mark() {
+		head, id, reason := parseHandle(payload)
+		if reason != "" {
+			return Claims{}, 0, reason
+		}
+		issued := native.Instant(head[:], handleIssued)
+		expires := issued + native.Span(head[:], handleLifetime)
+		return Claims{Issued: issued, Expires: expires, State: string(id), HasState: true}, ClaimAudience | ClaimUser, nil
+	}
 	rec, reason := parseRecord(payload)
-	if reason != "" {
-		return inspect.State{}, reason
-	}
 	var held contents
-	if reason := rec.decode(&held); reason != "" {
-		return inspect.State{}, reason
+	if reason == "" {
+		reason = rec.decode(&held)
 	}
-	c := &held.claims
-	s := inspect.State{
-		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,
-		Audience: rec.audience != nil, User: rec.user != nil,
-		State: c.State, HasState: c.HasState, Elicit: c.Elicit,
+	if reason != "" {
+		return Claims{}, 0, reason
 	}
-	for q := range held.questions.inOrder {
-		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind)})
+	if rec.audience != nil {
+		bound |= ClaimAudience
 	}
-	s.Limits = func(at time.Time, maxFlow time.Duration, maxRounds int) string {
-		return string(timeReason(at.UnixMilli(), c, true, maxFlow, maxRounds))
+	if rec.user != nil {
+		bound |= ClaimUser
 	}
-	return s, nil
+	held.claims.Questions = slices.Collect(held.questions.inOrder)
+	return held.claims, bound, nil
 }

@@ -6,60 +6,54 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
-// ReplayStore remembers which tokens were used, so that each token works only once. Set a
-// store as [Config.Replay]. Package replay has a store for a single process, and package
-// replay/redisreplay has a store in Redis. Implement a ReplayStore to use another
-// database.
+// ReplayStore remembers which tokens were used, so that each token works only once. Set a store as [Config.Replay].
+// Package replay has a store for a single process, and package replay/redisreplay has a store in Redis. Implement a
+// ReplayStore to use another database.
 //
-// Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use
-// at least until use.Until. When in doubt, Spend returns an error, and the token is rejected. If
-// the context has already ended, Spend returns an error and records nothing. Spend returns by the
-// context's deadline: a boundary does not wait longer. While 2,000 calls of Spend are still
-// running, a boundary rejects single-use tokens without calling Spend. A token counts as used even
-// if the handler fails later.
+// Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use at least until
+// use.Until. When in doubt, Spend returns an error, and the token is rejected. If the context has already ended, Spend
+// returns an error and records nothing. Spend returns by the context's deadline: a boundary does not wait longer. While
+// 2,000 calls of Spend are still running, a boundary rejects single-use tokens without calling Spend. A token counts as
+// used even if the handler fails later.
 //
 // Test your store with the suite sealtest.TestReplayStore.
 //
-// A boundary calls Spend on another goroutine, so that it can stop waiting. If the store
-// is in memory, that goroutine costs more than Spend itself. To avoid this cost, such a
-// store can be a [NonBlockingStore].
+// A boundary calls Spend on another goroutine, so that it can stop waiting. If the store is in memory, that goroutine
+// costs more than Spend itself. To avoid this cost, such a store can be a [NonBlockingStore].
 type ReplayStore interface {
-	// Spend records the use of a token, and returns true if it is the first use of this
-	// token. A boundary calls it once for each token that is otherwise accepted.
+	// Spend records the use of a token, and returns true if it is the first use of this token. A boundary calls it once
+	// for each token that is otherwise accepted.
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
-// NonBlockingStore is a [ReplayStore] whose Spend cannot block. Its Spend always returns
-// soon, even if the context has no deadline. Spend does not wait for a network, a file or
-// another goroutine, and holds its locks only for a short time. A boundary calls
-// such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not
-// apply. Implement a NonBlockingStore if your store is in the memory of this process.
+// NonBlockingStore is a [ReplayStore] whose Spend cannot block. Its Spend always returns soon, even if the context has
+// no deadline. Spend does not wait for a network, a file or another goroutine, and holds its locks only for a short
+// time. A boundary calls such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
+// Implement a NonBlockingStore if your store is in the memory of this process.
 //
-// The suite sealtest.TestReplayStore also checks, as far as a test can, that Spend does not
-// block.
+// The suite sealtest.TestReplayStore also checks, as far as a test can, that Spend does not block.
 type NonBlockingStore interface {
 	ReplayStore
-	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
-	// wrapper that embeds the store inherits this method. The inherited method returns the
-	// embedded store, not the wrapper. So the wrapper counts as a store that can block,
-	// unless it has a method NonBlocking of its own. [New] calls NonBlocking once.
+	// NonBlocking returns the store itself, or nil if its Spend can block after all. A wrapper that embeds the store
+	// inherits this method. The inherited method returns the embedded store, not the wrapper. So the wrapper counts as
+	// a store that can block, unless it has a method NonBlocking of its own. [New] calls NonBlocking once.
 	NonBlocking() ReplayStore
 }
 
-// cannotBlock reports whether the store says that its Spend cannot block. It returns false
-// if the method NonBlocking panics or returns another store.
+// cannotBlock reports whether the store says that its Spend cannot block. It returns false if the method NonBlocking
+// panics or returns another store.
 func cannotBlock(store ReplayStore) (says bool) {
 	if s, ok := store.(NonBlockingStore); ok {
-		callback.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+		guard.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
 	}
 	return says
 }
 
-// Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the
-// token. Only a store reads a Use.
+// Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the token. Only a store reads a
+// Use.
 type Use struct {
 	Flow   [16]byte  // the id of the token's flow
 	Round  int       // the number of the token in its flow
@@ -76,9 +70,8 @@ const (
 // maxSpending limits how many goroutines wait for a store that does not return.
 const maxSpending = 2000
 
-// spend marks the token as used in the replay store. It fails if the token was used
-// before. spend waits for the store for at most Config.ReplayTimeout, unless the store
-// says that it cannot block.
+// spend marks the token as used in the replay store. It fails if the token was used before. spend waits for the store
+// for at most Config.ReplayTimeout, unless the store says that it cannot block.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -92,7 +85,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 	if b.spending.Add(1) > maxSpending {
 		b.spending.Add(-1)
-		return guard(func() error { return errStoreBusy }, ReasonStoreFailed)
+		return call(func() error { return errStoreBusy }, ReasonStoreFailed)
 	}
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
@@ -104,14 +97,14 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}()
 	select {
 	case <-ctx.Done():
-		return guard(func() error { return cmp.Or(caller.Err(), error(errStoreSilent)) }, ReasonStoreFailed)
+		return call(func() error { return cmp.Or(caller.Err(), error(errStoreSilent)) }, ReasonStoreFailed)
 	case fail := <-done:
 		return fail
 	}
 }
 
 func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
-	return guard(func() error {
+	return call(func() error {
 		first, err := b.config.Replay.Spend(ctx, use)
 		if err == nil && !first {
 			return ReasonReplayed
@@ -120,8 +113,8 @@ func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
 	}, ReasonStoreFailed, ReasonReplayed)
 }
 
-// ownerID returns an id for a user. A user always has the same id at this boundary, and a
-// different id at every other boundary. The id is zero if the user's name is "".
+// ownerID returns an id for a user. A user always has the same id at this boundary, and a different id at every other
+// boundary. The id is zero if the user's name is "".
 func (b *Boundary) ownerID(user string) (id [16]byte) {
 	if user == "" {
 		return id

@@ -1,20 +1,24 @@
 package tripseal
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 	"github.com/tripseal/tripseal/internal/whose"
 )
 
-// Seal returns the token to send in place of the state. Call it when a handler returns a
-// result that asks questions, and pass these questions. A nil state means that the handler
-// wrote none. Seal refuses whatever Open would refuse. The error is a [*SealError], or a
-// [*ParamsError] if this is a first round and the request's arguments are malformed.
+// Seal returns the token to send in place of the state. Call it when a handler returns a result that asks questions,
+// and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse. The
+// error is a [*SealError], or a [*ParamsError] if this is a first round and the request's arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -127,15 +131,15 @@ func (b *Boundary) next(
 	return claims, nil
 }
 
-// bindArguments computes the digest of the arguments on a first round. A later round
-// keeps the digest that Open computed.
+// bindArguments computes the digest of the arguments on a first round. A later round keeps the digest that Open
+// computed.
 func (b *Boundary) bindArguments(round *Round) *failure {
 	sealing := &b.formats[0]
 	if sealing.record != nil && round.digests.plainKnown || round.arguments != nil {
 		return nil
 	}
 	if len(round.binding.Arguments) > b.config.MaxArguments {
-		return undigested(argdigest.Whole("longer than Config.MaxArguments"))
+		return undigested(strictjson.Whole("longer than Config.MaxArguments"))
 	}
 	return sealing.digestArguments(round)
 }
@@ -143,9 +147,8 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 const errNotItsToken = "the format sealed a token that it could not open: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
-// seal returns the token for these claims. It calls the native format directly, so that
-// the round, the claims and the questions stay on the caller's stack. Other formats get
-// copies.
+// seal returns the token for these claims. It calls the native format directly, so that the round, the claims and the
+// questions stay on the caller's stack. Other formats get copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
@@ -155,18 +158,18 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		claims  Claims
 	}{round.binding, Claims{
 		claims.Issued, claims.Expires, claims.Flow, claims.FlowStart, claims.Round,
-		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState, claims.Elicit,
+		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState,
+		claims.Elicit,
 	}}
 	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
-	fail = guardFormat(func() (err error) {
+	fail = callFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
 		return err
 	})
 	return token, fail
 }
 
-// nextClaims returns the claims of the round's next token, or the reason why the flow
-// cannot continue.
+// nextClaims returns the claims of the round's next token, or the reason why the flow cannot continue.
 func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, reason Reason) {
 	now := time.Now().UnixMilli()
 	if round.claims.Flow == [16]byte{} {
@@ -192,4 +195,59 @@ func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, rea
 		return Claims{}, ReasonFlowExpired
 	}
 	return c, ""
+}
+
+// EncodeState returns a value as JSON, to be used as a state. It refuses a value whose JSON comes back from
+// [DecodeState] changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such as
+// unexported fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with an
+// adapter, use its function SetState.
+func EncodeState(value any) (string, error) {
+	if value == nil {
+		return "null", nil
+	}
+	// Encode through a pointer, because DecodeState uses the methods of the pointer type too.
+	pointer, back := reflect.New(reflect.TypeOf(value)), reflect.New(reflect.TypeOf(value))
+	pointer.Elem().Set(reflect.ValueOf(value))
+	text, err := encode(pointer.Interface())
+	if err != nil {
+		return "", fmt.Errorf("tripseal: the state cannot be written as JSON: %w", err)
+	}
+	if !decodeStrictly(text, back.Interface()) {
+		return "", fmt.Errorf("tripseal: a state of type %T cannot be read back from its JSON", value)
+	}
+	if again, err := encode(back.Interface()); err != nil || !bytes.Equal(again, text) {
+		return "", fmt.Errorf("tripseal: a state of type %T would come back from its JSON as another value: "+
+			"give numbers fields of their own types, and keep bytes in a []byte", value)
+	}
+	return string(text), nil
+}
+
+// encode does what json.Marshal does, but leaves <, > and & as they are, because a token is not HTML.
+func encode(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
+
+// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or with
+// members of other types than in T. The error quotes nothing from the state. Use DecodeState after [Boundary.Open];
+// with an adapter, use its function State.
+func DecodeState[T any](state string) (T, error) {
+	var value, none T
+	if !decodeStrictly([]byte(state), &value) {
+		return none, fmt.Errorf("tripseal: the state is not a %T", none)
+	}
+	return value, nil
+}
+
+func decodeStrictly(text []byte, into any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(into) != nil {
+		return false
+	}
+	_, err := decoder.Token()
+	return err == io.EOF
 }

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // testdata/native.json holds fixed tokens. Every release must open some of them and reject the
@@ -176,7 +176,7 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		sum, err := argdigest.Sum(text)
+		sum, err := strictjson.Sum(text)
 		if (err != nil) != d.Refused || err == nil && hex.EncodeToString(sum[:]) != d.Digest {
 			t.Errorf("digest of %.60q: %x, %v", text, sum, err)
 		}
@@ -336,7 +336,7 @@ func flip(c string) string {
 }
 
 func digestOf(d digestVector, text []byte) digestVector {
-	if sum, err := argdigest.Sum(text); err != nil {
+	if sum, err := strictjson.Sum(text); err != nil {
 		d.Refused = true
 	} else {
 		d.Digest = hex.EncodeToString(sum[:])

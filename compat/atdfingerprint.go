@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // maxLevels is the deepest nesting of arguments that serde_json accepts. serde_json is the
@@ -31,19 +30,15 @@ const (
 // floats as 1e16. If it is false, the digest is that of newer builds, which write 1e+16. An
 // error is the client's fault. Its text repeats nothing of the arguments.
 func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
-	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
+	return serdeStyle(exponents(!plainExponents)).Sum(arguments)
 }
 
-// serialize writes the arguments as serde_json writes them.
-func (style exponents) serialize(a *jsonvalue.Arguments) error {
-	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
-	if !a.Append(&serde) {
-		return argdigest.Whole("half a surrogate pair, or a number beyond a double")
+// serdeStyle writes arguments as serde_json writes them.
+func serdeStyle(style exponents) *strictjson.Style {
+	return &strictjson.Style{
+		Strings: strictjson.Usual, Number: style.appendNumber, Levels: maxLevels,
+		Refusal: "half a surrogate pair, or a number beyond a double",
 	}
-	if a.Levels() > maxLevels {
-		return argdigest.Whole("more levels than serde_json reads")
-	}
-	return nil
 }
 
 // appendNumber appends the number literal as serde_json reads and writes it: an integer that
@@ -51,7 +46,7 @@ func (style exponents) serialize(a *jsonvalue.Arguments) error {
 // if the number is too large for a double.
 func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	digits, negative := bytes.CutPrefix(literal, []byte("-"))
-	if jsonvalue.IsInteger(literal) && len(digits) <= 20 {
+	if isInteger(literal) && len(digits) <= 20 {
 		n, err := strconv.ParseUint(string(digits), 10, 64)
 		switch {
 		case err == nil && !negative:
@@ -68,7 +63,7 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 		f = -f
 	}
 	start := len(dst)
-	dst = jsonvalue.AppendFloat(dst, f, -5, 15)
+	dst = appendFloat(dst, f, -5, 15)
 	if mantissa, exponent, ok := strings.Cut(string(dst[start:]), "e"); ok {
 		power, _ := strconv.Atoi(exponent) // Go writes at least two digits, serde_json only as many as needed
 		dst = append(append(dst[:start], mantissa...), 'e')

@@ -4,26 +4,28 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"slices"
 	"testing"
 )
 
 // checkATDFingerprint checks the fingerprint of arguments. Package compat/atd checks the cursors.
 func checkATDFingerprint(t *testing.T, c *vector) verdict {
-	text, err := rewritten(c.ArgsJSON, false, plainExponents.serialize)
+	sum, err := ATDFingerprint([]byte(c.ArgsJSON), true)
+	if slices.Contains(refusedOnTop, c.Name) {
+		return checkRefused(t, err)
+	}
 	if err != nil {
 		return verdict{}
 	}
-	equal(t, "the serialized text", string(text), c.Serialized)
-	sum := sha256.Sum256(text)
+	if sum != sha256.Sum256([]byte(c.Serialized)) {
+		t.Errorf("the digest is not that of %s", c.Serialized)
+	}
 	return verdict{true, hex.EncodeToString(sum[:]), c.FingerprintHex}
 }
 
 func TestLargeFloatsHaveTwoSpellings(t *testing.T) {
 	const arguments = `{"x":1e16,"y":1e-7}`
 	for style, want := range map[exponents]string{plainExponents: `{"x":1e16,"y":1e-7}`, signedExponents: `{"x":1e+16,"y":1e-7}`} {
-		if text, err := rewritten(arguments, false, style.serialize); err != nil || string(text) != want {
-			t.Errorf("%s, %v, want %s", text, err, want)
-		}
 		if sum, err := ATDFingerprint([]byte(arguments), style == plainExponents); err != nil || sum != sha256.Sum256([]byte(want)) {
 			t.Errorf("%x, %v", sum, err)
 		}

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // envelope is the JSON object in a token. It has a field for each member that any of the
@@ -20,12 +19,12 @@ type envelope struct {
 
 // claim is a member of an envelope. If the envelope lacks this member, the claim's Raw is
 // empty.
-type claim struct{ jsonvalue.Member }
+type claim struct{ strictjson.Member }
 
 // read reads a JSON object into e. It returns false if the text is not an object, or if a
 // claim appears twice.
 func (e *envelope) read(text string) bool {
-	members := jsonvalue.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	for v, ok := members.Next(); ok; v, ok = members.Next() {
 		c := e.named(v.Name)
 		switch {
@@ -68,26 +67,26 @@ func (e *envelope) named(name string) *claim {
 func (c *claim) absent() bool { return c.Raw == "" }
 
 // isNone reports whether the claim is absent or null.
-func (c *claim) isNone() bool { return c.absent() || c.Kind == jsonvalue.Null }
+func (c *claim) isNone() bool { return c.absent() || c.Raw == "null" }
 
 // text returns the claim as a string, and false if it is not a string.
-func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
+func (c *claim) text() (string, bool) { return c.Text, c.IsString() }
 
 // utf8 returns the claim as a string, and false if it is not a string or has a lone
 // surrogate. It is for peers that cannot write lone surrogates.
 func (c *claim) utf8() (string, bool) {
-	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
+	return c.Text, c.IsString() && utf8.ValidString(c.Text)
 }
 
 // equalsPublic reports whether the claim is a string equal to name. The time that the
 // comparison takes may reveal where the two differ, so the name must not be secret.
-func (c *claim) equalsPublic(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
+func (c *claim) equalsPublic(name string) bool { return c.IsString() && c.Text == name }
 
 // equalsSecret reports whether the claim is a string equal to want. The time that the
 // comparison takes does not reveal where the two differ. Unlike subtle.ConstantTimeCompare,
 // equalsSecret needs no copies of the strings.
 func (c *claim) equalsSecret(want string) bool {
-	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
+	if !c.IsString() || len(c.Text) != len(want) {
 		return false
 	}
 	var difference byte
@@ -99,16 +98,16 @@ func (c *claim) equalsSecret(want string) bool {
 
 // number returns the claim as a number, and false if it is not a finite number.
 func (c *claim) number() (float64, bool) {
-	if c.Kind != jsonvalue.Number {
+	if !c.IsNumber() {
 		return 0, false
 	}
-	f := jsonvalue.Float(c.Text)
+	f := strictjson.Float(c.Text)
 	return f, !math.IsInf(f, 0)
 }
 
 // integer returns the claim as an integer, and false if it is not written as a whole number.
 func (c *claim) integer() (int64, bool) {
-	if c.Kind != jsonvalue.Number || !jsonvalue.IsInteger(c.Text) {
+	if !c.IsNumber() || !isInteger(c.Text) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(c.Text, 10, 64)
@@ -140,7 +139,7 @@ func lastSecond(c *tripseal.Claims) (int64, error) {
 }
 
 const (
-	errShort = plain.Error("the token would expire at once: the peer counts whole seconds, so the TTL must be a second or more")
-	errState = plain.Error("the state is not text in UTF-8, so the peer's token cannot carry it")
-	errName  = plain.Error("the request's method, target, audience or user is not text in UTF-8")
+	errShort = tripseal.PlainError("the token would expire at once: the peer counts whole seconds, so the TTL must be a second or more")
+	errState = tripseal.PlainError("the state is not text in UTF-8, so the peer's token cannot carry it")
+	errName  = tripseal.PlainError("the request's method, target, audience or user is not text in UTF-8")
 )

@@ -13,9 +13,8 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
 	"github.com/tripseal/tripseal/internal/mac"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -121,9 +120,9 @@ func (f *mcpdFormat) Carries() tripseal.ClaimSet {
 }
 
 const (
-	errZeroByte = plain.Error("the name of the user, the tool or the prompt has a zero byte, " +
+	errZeroByte = tripseal.PlainError("the name of the user, the tool or the prompt has a zero byte, " +
 		"with which an mcp.d token could pass for another user's")
-	errLooksSigned = plain.Error("the user's name begins like a payload, so a signed token of this user could pass for another token: " +
+	errLooksSigned = tripseal.PlainError("the user's name begins like a payload, so a signed token of this user could pass for another token: " +
 		"use the encrypted mode or the native format")
 )
 
@@ -176,12 +175,12 @@ func (f *mcpdFormat) Seal(_ context.Context, b *tripseal.Binding, c *tripseal.Cl
 	return f.sign(payload), nil
 }
 
-var mcpdStrings = jsonvalue.StringStyle{Short: "\n\r\t", Upper: true}
+var mcpdStrings = strictjson.StringStyle{Short: "\n\r\t", Upper: true}
 
 // mcpdEnvelope returns the JSON object of a token, byte for byte as mcp.d writes it.
 func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 128+len(state)+len(state)/8), `{"s":`...)
-	buf, ok := jsonvalue.AppendString(buf, state, &mcpdStrings)
+	buf, ok := strictjson.AppendString(buf, state, &mcpdStrings)
 	if !ok {
 		return nil, errState
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // maxPlaintext is how long a process may leave states unsealed, counted from its start.
@@ -75,18 +74,18 @@ func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 // Digest returns nil, because an unsealed state is not bound to the arguments.
 func (f *plaintextFormat) Digest(*tripseal.Binding) ([]byte, error) { return nil, nil }
 
-const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must also have the method Unsealed of compat.Plaintext")
+const errPlaintextHidden = tripseal.PlainError("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must also have the method Unsealed of compat.Plaintext")
 
-const errPlaintextOver = plain.Error("the time for unsealed states is over: seal natively, as the second roll-out does")
+const errPlaintextOver = tripseal.PlainError("the time for unsealed states is over: seal natively, as the second roll-out does")
 
 func (f *plaintextFormat) Seal(_ context.Context, binding *tripseal.Binding, claims *tripseal.Claims) (string, error) {
 	switch {
 	case !f.told.Load():
 		return "", errPlaintextHidden
 	case !f.serves(binding):
-		return "", plain.Error("unsealed states are allowed only for the tools that compat.Plaintext names")
+		return "", tripseal.PlainError("unsealed states are allowed only for the tools that compat.Plaintext names")
 	case claims.State == "":
-		return "", plain.Error("an unsealed state must not be empty, because the client would send nothing back: have the tool write one")
+		return "", tripseal.PlainError("an unsealed state must not be empty, because the client would send nothing back: have the tool write one")
 	case f.hasEnded():
 		return "", errPlaintextOver
 	}

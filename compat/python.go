@@ -13,7 +13,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -139,7 +139,7 @@ func (f *pythonFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	if b.Method == methodReadResource {
 		text = nil
 	}
-	sum, err := jsonvalue.SumArguments(text, pythonArguments)
+	sum, err := pythonStyle.Sum(text)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (f *pythonFormat) envelope(b *tripseal.Binding, c *tripseal.Claims, salt []
 	ok := true
 	member := func(start, text string) {
 		if ok {
-			buf, ok = jsonvalue.AppendString(append(buf, start...), text, &pythonStrings)
+			buf, ok = strictjson.AppendString(append(buf, start...), text, &pythonStrings)
 		}
 	}
 	member(`,"m":`, b.Method)
@@ -253,7 +253,7 @@ func (f *pythonFormat) open(token string) (string, error) {
 // a time. Pass math.Ceil for the claim iat and math.Floor for the claim exp, so that rounding
 // never makes a token live longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
-	if c.Kind == jsonvalue.Number {
+	if c.IsNumber() {
 		if millis, ok := wholeMillis(c.Text); ok {
 			return millis, true
 		}

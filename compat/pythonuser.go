@@ -3,12 +3,12 @@ package compat
 import (
 	"crypto/sha256"
 
+	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-const errNoClient = plain.Error("the access token names no client, but the Python SDK makes the client a part of a user's name: " +
+const errNoClient = tripseal.PlainError("the access token names no client, but the Python SDK makes the client a part of a user's name: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
 // PythonUser returns the name that the Python SDK gives a user, from the parts of a verified
@@ -31,7 +31,7 @@ func PythonUser(clientID, issuer, subject string) (string, error) {
 			continue
 		}
 		var ok bool
-		if text, ok = jsonvalue.AppendString(text, part, &pythonStrings); !ok {
+		if text, ok = strictjson.AppendString(text, part, &pythonStrings); !ok {
 			return "", errName
 		}
 	}

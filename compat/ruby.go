@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -53,7 +52,7 @@ func (f *rubyFormat) Carries() tripseal.ClaimSet {
 
 // Digest returns the digest of the arguments, as a Ruby server writes it into a token.
 func (f *rubyFormat) Digest(b *tripseal.Binding) ([]byte, error) {
-	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
+	sum, err := rubyStyle.Sum(b.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +78,7 @@ func rubyEnvelope(b *tripseal.Binding, state string, exp int64, digest string) (
 	ok := true
 	member := func(start, text string) {
 		if ok {
-			buf, ok = jsonvalue.AppendString(append(buf, start...), text, &jsonvalue.Usual)
+			buf, ok = strictjson.AppendString(append(buf, start...), text, &strictjson.Usual)
 		}
 	}
 	member(`,"m":`, b.Method)
@@ -144,32 +143,20 @@ func rubyClaims(payload string, b *tripseal.Binding) (tripseal.Claims, error) {
 	return tripseal.Claims{Expires: throughSecond(exp), Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
-var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
-
-// rubyArguments writes the arguments as the Ruby SDK writes them. It writes {} for arguments
-// that are false in a Ruby condition.
-func rubyArguments(a *jsonvalue.Arguments) error {
-	kind := a.Kind()
-	if !a.Append(&rubyStyle) {
-		return argdigest.Whole("half a surrogate pair, or a number beyond a double")
-	}
-	if a.Levels() > rubyMaxLevels {
-		return argdigest.Whole("more levels than Ruby reads")
-	}
-	if kind == jsonvalue.Null || kind == jsonvalue.False {
-		a.Buf = append(a.Buf[:0], "{}"...)
-	}
-	return nil
+// rubyStyle writes arguments as the Ruby SDK writes them, and {} for arguments that are false in a Ruby condition.
+var rubyStyle = strictjson.Style{
+	Strings: strictjson.Usual, Number: rubyNumber, Levels: rubyMaxLevels, Empty: []string{"null", "false"},
+	Refusal: "half a surrogate pair, or a number beyond a double",
 }
 
 func rubyNumber(dst, literal []byte) ([]byte, bool) {
 	if string(literal) == "-0" {
 		return append(dst, '0'), true
 	}
-	if jsonvalue.IsInteger(literal) {
+	if isInteger(literal) {
 		return append(dst, literal...), true
 	}
-	f := jsonvalue.Float(literal)
+	f := strictjson.Float(literal)
 	if math.IsInf(f, 0) {
 		return dst, false
 	}
@@ -177,7 +164,7 @@ func rubyNumber(dst, literal []byte) ([]byte, bool) {
 		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes these numbers without an exponent
 	}
 	start := len(dst)
-	dst = jsonvalue.AppendFloat(dst, f, -4, 14)
+	dst = appendFloat(dst, f, -4, 14)
 	text := string(dst[start:])
 	if mantissa, exponent, ok := strings.Cut(text, "e"); ok && !strings.Contains(mantissa, ".") {
 		dst = append(append(append(dst[:start], mantissa...), ".0e"...), exponent...)

@@ -10,10 +10,8 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
 	"github.com/tripseal/tripseal/internal/mac"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 const (
@@ -102,11 +100,10 @@ func checkBinds(options *TypeScriptOptions) error {
 // one.
 func alike(bind func(*tripseal.Binding) (string, error), one, other tripseal.Binding) (same bool, err error) {
 	var a, b string
-	var failed error
-	if panicked := callback.Guard(func() { a, failed = bind(&one) }); panicked != nil || failed != nil {
+	if err := tripseal.Guard(func() (err error) { a, err = bind(&one); return err }); err != nil {
 		return false, errors.New("compat: TypeScriptOptions.Bind fails for a made-up request with everything set, so Binds cannot be tried")
 	}
-	if panicked := callback.Guard(func() { b, failed = bind(&other) }); panicked != nil || failed != nil {
+	if err := tripseal.Guard(func() (err error) { b, err = bind(&other); return err }); err != nil {
 		return false, nil
 	}
 	return a == b, nil
@@ -142,7 +139,7 @@ func (f *typeScriptFormat) Digest(b *tripseal.Binding) ([]byte, error) {
 	return b64u.Append(nil, sum[:typeScriptBindSize]), nil
 }
 
-const errNotJSON = plain.Error("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
+const errNotJSON = tripseal.PlainError("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
 	"write that, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
 
 func (f *typeScriptFormat) Seal(_ context.Context, _ *tripseal.Binding, c *tripseal.Claims) (string, error) {
@@ -157,7 +154,7 @@ func (f *typeScriptFormat) Seal(_ context.Context, _ *tripseal.Binding, c *trips
 	return f.sign(payload), nil
 }
 
-var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
+var typeScriptStrings = strictjson.StringStyle{Surrogates: true, Short: strictjson.Usual.Short}
 
 // envelope returns the JSON object of a token, byte for byte as JSON.stringify writes it.
 func (f *typeScriptFormat) envelope(c *tripseal.Claims, exp int64, tag string) ([]byte, error) {
@@ -169,7 +166,7 @@ func (f *typeScriptFormat) envelope(c *tripseal.Claims, exp int64, tag string) (
 		case !f.options.Text:
 			buf = append(buf, c.State...)
 		default:
-			if buf, ok = jsonvalue.AppendString(buf, c.State, &typeScriptStrings); !ok {
+			if buf, ok = strictjson.AppendString(buf, c.State, &typeScriptStrings); !ok {
 				return nil, errState
 			}
 		}

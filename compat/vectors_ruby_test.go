@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/tripseal/tripseal"
@@ -85,12 +86,15 @@ func checkRubyArguments(t *testing.T, c *vector) verdict {
 	if err := json.Unmarshal([]byte(c.ParamsJSON), &params); err != nil {
 		return verdict{} // the peer's parser refuses this text too
 	}
-	canonical, err := rewritten(string(params.Arguments), false, rubyArguments)
+	sum, err := rubyStyle.Sum(params.Arguments)
+	if slices.Contains(refusedOnTop, c.Name) {
+		return checkRefused(t, err)
+	}
 	if err != nil {
 		return verdict{}
 	}
 	equal(t, "the target", params.Name, c.Target)
-	sum := sha256.Sum256(canonical)
+	want := sha256.Sum256([]byte(c.CanonicalJSON))
 	equal(t, "the digest", hex.EncodeToString(sum[:]), c.Digest)
-	return verdict{true, string(canonical), c.CanonicalJSON}
+	return verdict{true, string(sum[:]), string(want[:])}
 }

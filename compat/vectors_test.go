@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
-	"github.com/tripseal/tripseal/internal/jsonvalue"
+	"github.com/tripseal/tripseal/internal/strictjson"
 	"github.com/tripseal/tripseal/sealtest"
 )
 
@@ -248,22 +247,12 @@ func sleepUntil(t *testing.T, seconds float64) {
 	time.Sleep(wait)
 }
 
-// rewritten reads arguments as leniently as a peer does, and returns what the function rewrite
-// makes of them. If the parameter constants is true, NaN and Infinity are accepted, as in Python.
-func rewritten(text string, constants bool, rewrite func(*jsonvalue.Arguments) error) ([]byte, error) {
-	accept := jsonorder.AnyNames
-	if constants {
-		accept |= jsonorder.Constants
-	}
-	return jsonvalue.RewriteArguments([]byte(text), accept, rewrite)
-}
-
 // textOf decodes the JSON text of a string, lone surrogates included.
 func textOf(t *testing.T, text string) string {
 	t.Helper()
-	members := jsonvalue.ReadMembers(`{"":` + text + `}`)
+	members := strictjson.ReadMembers(`{"":` + text + `}`)
 	v, ok := members.Next()
-	if !ok || v.Kind != jsonvalue.String {
+	if !ok || !v.IsString() {
 		t.Fatalf("%q is not the JSON text of a string", text)
 	}
 	return v.Text

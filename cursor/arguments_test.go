@@ -3,7 +3,6 @@ package cursor_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -38,27 +37,4 @@ func TestTheLogSaysWhenTheCursorIsAmongTheArguments(t *testing.T) {
 		t.Errorf("other arguments: %v", cause)
 	}
 	s.accept(t, list(), token)
-}
-
-func TestAPositionThatAnAnyWouldChangeIsNotIssued(t *testing.T) {
-	s := newService(t, cursor.Config{})
-	for _, id := range []any{int64(1<<53 + 1), uint64(math.MaxUint64)} {
-		place, err := cursor.For[map[string]any](s).Open(t.Context(), list(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := place.Next(t.Context(), map[string]any{"id": id}); err == nil || s.book.last().Reason != tripseal.ReasonMisuse {
-			t.Errorf("%v: %v", id, err)
-		}
-		if _, err := place.Next(t.Context(), map[string]any{"id": fmt.Sprint(id)}); err != nil {
-			t.Errorf("%v as text: %v", id, err)
-		}
-		alone, err := cursor.For[any](s).Open(t.Context(), list(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := alone.Next(t.Context(), id); err == nil {
-			t.Errorf("%v alone has a cursor", id)
-		}
-	}
 }

@@ -552,33 +552,114 @@ type key struct {
 	ID      string `json:"i"`
 }
 
+// servePage serves one page of a tool whose position has the type T. It returns the position where the page begins, and
+// the cursor of the next page, which begins at next.
+func servePage[T any](t *testing.T, s cursor.Issuer, token string, next *T) (after *T, nextToken string, err error) {
+	t.Helper()
+	text, err := cursor.ServePage(t.Context(), s, list(), token, pageOptions(t, cursor.PageOptions{}),
+		func(begin *T) ([]int, *T, error) { after = begin; return nil, next, nil })
+	var result struct {
+		Items      []int
+		NextCursor string
+	}
+	if err == nil && (json.Unmarshal(text, &result) != nil || result.Items == nil || (result.NextCursor == "") != (next == nil)) {
+		t.Fatalf("the result is %s", text)
+	}
+	return after, result.NextCursor, err
+}
+
+// walk issues a cursor for a position, and returns the position that comes back.
+func walk[T any](t *testing.T, s cursor.Issuer, position T) (T, error) {
+	t.Helper()
+	var none T
+	first, token, err := servePage(t, s, "", &position)
+	if err != nil {
+		return none, err
+	}
+	after, _, err := servePage[T](t, s, token, nil)
+	if err != nil || first != nil || after == nil {
+		t.Fatalf("%T: the pages begin at %v and %v, %v", position, first, after, err)
+	}
+	return *after, nil
+}
+
 func TestTypedPositions(t *testing.T) {
 	s := newService(t, cursor.Config{})
-	pages := cursor.For[key](s)
-	place, err := pages.Open(t.Context(), list(), "")
-	if err != nil || !place.First() || place.After != (key{}) {
-		t.Fatalf("%+v, %v", place, err)
-	}
 	want := key{1 << 60, "hush-é\x00"}
-	token, err := place.Next(t.Context(), want)
+	if got, err := walk(t, s, want); err != nil || got != want {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, text := range []string{strings.Repeat("<", 200), "\ufffd", "é", `C:\ufffd`, `\\ufffd`, "", "\\", `\u`} {
+		if got, err := walk(t, s, text); err != nil || got != text {
+			t.Errorf("%.10q comes back as %.10q, %v", text, got, err)
+		}
+	}
+	if got, err := walk(t, s, row{7}); err != nil || got.id != 7 {
+		t.Errorf("JSON on the pointer: %v, %v", got, err)
+	}
+	if got, err := walk(t, s, *big.NewInt(7)); err != nil || got.Int64() != 7 {
+		t.Errorf("%v, %v", &got, err)
+	}
+	if got, err := walk[any](t, s, "k"); err != nil || got != "k" {
+		t.Errorf("a text in an any: %v, %v", got, err)
+	}
+	if _, err := walk(t, s, key{ID: strings.Repeat("x", 300)}); err == nil || s.book.last().Reason != tripseal.ReasonTooLarge {
+		t.Errorf("a position that is too long: %v", err)
+	}
+}
+
+func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	refused := func(err error) {
+		t.Helper()
+		var wire tripseal.WireError
+		if !errors.As(err, &wire) || wire.Code != -32603 || s.book.last().Reason != tripseal.ReasonMisuse {
+			t.Errorf("%v, observed as %s", err, s.book.last().Reason)
+		}
+	}
+	_, err := walk(t, s, func() {})
+	refused(err)
+	_, err = walk(t, s, struct{ At interface{ String() string } }{time.Minute})
+	refused(err)
+	for _, id := range []any{int64(1<<53 + 1), uint64(math.MaxUint64)} {
+		_, err = walk(t, s, id)
+		refused(err)
+		_, err = walk(t, s, map[string]any{"id": id})
+		refused(err)
+		if _, err := walk(t, s, map[string]any{"id": fmt.Sprint(id)}); err != nil {
+			t.Errorf("%v as text: %v", id, err)
+		}
+	}
+}
+
+// TestAPositionOfAnotherTypeIsInvalid opens a position whose type has changed. The operator learns it from the reason.
+func TestAPositionOfAnotherTypeIsInvalid(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	_, token, err := servePage(t, s, "", &key{1, "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err = pages.Open(t.Context(), list(), token)
-	if err != nil || place.First() || place.Number() != 1 || place.After != want {
-		t.Fatalf("%+v, %v", place.After, err)
+	type renamed struct {
+		Created int64  `json:"c"`
+		Name    string `json:"n"`
 	}
-	if _, err := cursor.For[[]int](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) {
-		t.Errorf("a position of another type: %v", err)
+	_, _, renamedErr := servePage[renamed](t, s, token, nil)
+	_, _, listErr := servePage[[]int](t, s, token, nil)
+	for _, err := range []error{renamedErr, listErr} {
+		var wire tripseal.WireError
+		if !errors.As(err, &wire) || wire.Message != "Invalid cursor" || s.book.last().Reason != tripseal.ReasonVersion {
+			t.Errorf("%v, observed as %s", err, s.book.last().Reason)
+		}
 	}
-	if _, err := place.Next(t.Context(), key{ID: strings.Repeat("x", 300)}); err == nil {
-		t.Error("a position that is too long has a cursor")
+}
+
+func TestAPagePrintsNothingOfItsRequest(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	page, err := s.Open(t.Context(), list(), s.first(t, list(), cursor.NextPage{Position: []byte("hush-position")}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	bad, _ := cursor.For[func()](s).Open(t.Context(), list(), "")
-	if _, err := bad.Next(t.Context(), func() {}); err == nil {
-		t.Error("a function has a cursor")
-	}
-	if text := fmt.Sprintf("%v %+v %s", place.Page, place.Page, place.Page); strings.Contains(text, "hush") {
+	if text := fmt.Sprintf("%v %+v %s %#v %v", page, page, page, page, page.LogValue()); strings.Contains(text, "hush") {
 		t.Errorf("a page prints its request: %s", text)
 	}
 }
@@ -649,105 +730,11 @@ func TestAReplicaWithASmallerLimitRefusesWhatItWouldNotIssue(t *testing.T) {
 	narrow.reject(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 257)}), tripseal.ReasonTooLarge)
 }
 
-type Left struct{ Value any }
-
-type Right struct{ Value any }
-
-type twoValues struct {
-	Left
-	Right
-}
-
 // row has its JSON methods on the pointer type.
 type row struct{ id int }
 
 func (r *row) MarshalJSON() ([]byte, error)    { return json.Marshal(r.id) }
 func (r *row) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &r.id) }
-
-func walk[T any](t *testing.T, after T) T {
-	t.Helper()
-	pages := cursor.For[T](newService(t, cursor.Config{}))
-	place, err := pages.Open(t.Context(), list(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := place.Next(t.Context(), after)
-	if err != nil {
-		t.Errorf("%T: %v", after, err)
-		return after
-	}
-	next, err := pages.Open(t.Context(), list(), token)
-	if err != nil {
-		t.Errorf("%T: %v", after, err)
-	}
-	return next.After
-}
-
-func TestAPositionMayHaveItsJSONOnThePointer(t *testing.T) {
-	if got := walk(t, row{7}); got.id != 7 {
-		t.Errorf("%v", got)
-	}
-	if got := walk(t, struct{ Rows [1]row }{[1]row{{7}}}); got.Rows[0].id != 7 {
-		t.Errorf("%v", got)
-	}
-	if got := walk(t, *big.NewInt(7)); got.Int64() != 7 {
-		t.Errorf("%v", &got)
-	}
-}
-
-func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
-	s := newService(t, cursor.Config{})
-	type hidden struct{ id int }
-	place, _ := cursor.For[hidden](s).Open(t.Context(), list(), "")
-	if token, err := place.Next(t.Context(), hidden{7}); token != "" || err == nil || s.book.last().Reason != tripseal.ReasonMisuse {
-		t.Errorf("unexported fields: %q, %v", token, err)
-	}
-	deep, _ := cursor.For[map[string][]*hidden](s).Open(t.Context(), list(), "")
-	if token, err := deep.Next(t.Context(), map[string][]*hidden{"a": {{7}}}); token != "" || err == nil {
-		t.Errorf("unexported fields, deep: %q", token)
-	}
-	at, _ := cursor.For[time.Time](s).Open(t.Context(), list(), "")
-	if token, err := at.Next(t.Context(), time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))); token != "" || err == nil {
-		t.Errorf("a time that comes back as another instant: %q", token)
-	}
-	anything, _ := cursor.For[any](s).Open(t.Context(), list(), "")
-	if token, err := anything.Next(t.Context(), []byte("k")); token != "" || err == nil {
-		t.Errorf("bytes in an any: %q", token)
-	}
-	if _, err := anything.Next(t.Context(), "k"); err != nil {
-		t.Errorf("a text in an any: %v", err)
-	}
-	two, _ := cursor.For[twoValues](s).Open(t.Context(), list(), "")
-	if token, err := two.Next(t.Context(), twoValues{Left{"a"}, Right{"b"}}); token != "" || err == nil {
-		t.Errorf("two values under one name: %q", token)
-	}
-	texts, _ := cursor.For[string](s).Open(t.Context(), list(), "")
-	if token, err := texts.Next(t.Context(), "k\xff"); token != "" || err == nil {
-		t.Errorf("text that is not UTF-8: %q", token)
-	}
-	for _, text := range []string{strings.Repeat("<", 200), "\ufffd", "é"} {
-		token, err := texts.Next(t.Context(), text)
-		if err != nil {
-			t.Fatalf("%.10q: %v", text, err)
-		}
-		if back, err := cursor.For[string](s).Open(t.Context(), list(), token); err != nil || back.After != text {
-			t.Errorf("%.10q comes back as %.10q, %v", text, back.After, err)
-		}
-	}
-	// If the type of the position has changed, the operator learns it from the reason.
-	keys, _ := cursor.For[key](s).Open(t.Context(), list(), "")
-	token, err := keys.Next(t.Context(), key{1, "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type renamed struct {
-		Created int64  `json:"c"`
-		Name    string `json:"n"`
-	}
-	if _, err := cursor.For[renamed](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) || s.book.last().Reason != tripseal.ReasonVersion {
-		t.Errorf("a renamed member: %v, observed as %s", err, s.book.last().Reason)
-	}
-}
 
 // ownMemory is a codec that returns its own memory from Open. A codec must not do that, but
 // some codec might.
@@ -830,37 +817,6 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 		page, _ = cursors.Open(t.Context(), request, "")
 		if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
 			t.Errorf("issued for arguments or a name beyond the limit: %v", err)
-		}
-	}
-}
-
-func TestAPositionMayHoldAnyText(t *testing.T) {
-	type position struct {
-		Name string `json:"name,omitempty"`
-	}
-	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages := cursor.For[position](cursors)
-	request := tripseal.Request{Method: "tools/call", Target: "list"}
-	first, err := pages.Open(t.Context(), request, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{`C:\ufffd`, `\\ufffd`, "\ufffd", "", "\\", `\u`} {
-		token, err := first.Next(t.Context(), position{name})
-		if err != nil {
-			t.Errorf("%q: %v", name, err)
-			continue
-		}
-		if place, err := pages.Open(t.Context(), request, token); err != nil || place.After.Name != name {
-			t.Errorf("%q came back as %q, %v", name, place.After.Name, err)
-		}
-	}
-	for _, name := range []string{"\xff", "a\\\xff"} {
-		if _, err := first.Next(t.Context(), position{name}); err == nil {
-			t.Errorf("%q is no UTF-8 and was taken", name)
 		}
 	}
 }

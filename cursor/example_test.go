@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"strconv"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cursor"
@@ -22,8 +23,6 @@ func Example() {
 		Status string `json:"status"`
 		Cursor string `json:"cursor,omitempty"`
 	}
-	type key struct{ ID int }
-	pages := cursor.For[key](cursors)
 
 	listRows := func(ctx context.Context, user string, params []byte) (ids []int, next string, err error) {
 		var in arguments
@@ -36,15 +35,22 @@ func Example() {
 		if err != nil {
 			return nil, "", err
 		}
-		page, err := pages.Open(ctx, tripseal.Request{
+		page, err := cursors.Open(ctx, tripseal.Request{
 			Method: "tools/call", Target: "list_rows", Arguments: bound, Principal: tripseal.User(user),
 		}, token)
 		if err != nil {
 			return nil, "", err
 		}
-		last := page.After.ID + 2
+		last := 2
+		if !page.First() {
+			after, err := strconv.Atoi(string(page.Position()))
+			if err != nil {
+				return nil, "", err
+			}
+			last = after + 2
+		}
 		ids = []int{last - 1, last} // stands for a query of the rows with the requested status
-		next, err = page.Next(ctx, key{ID: last})
+		next, err = page.Next(ctx, cursor.NextPage{Position: strconv.AppendInt(nil, int64(last), 10)})
 		return ids, next, err
 	}
 

@@ -10,15 +10,13 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/native"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-// Page is one page of a paginated list. It has the position where the page begins, and
-// issues the cursor of the next page. It is not safe for concurrent use. [Issuer].Open
-// returns a Page for each request.
+// Page is one page of a paginated list. It has the position where the page begins, and issues the cursor of the next
+// page. It is not safe for concurrent use. [Issuer].Open returns a Page for each request.
 type Page struct {
 	number   int
 	position []byte
@@ -31,34 +29,27 @@ type Page struct {
 	arguments [sha256.Size]byte
 	user      string
 	known     struct{ arguments, user bool }
-	binding   binding
-	bound     struct { // says for whom Page.binding was computed
-		known bool // false until Page.binding is computed
-		who   byte
-	}
+	binding   binding // to the caller, or to everybody; zero until it is known
 }
 
-// NextPage says where the next page begins, and who may use its cursor. Pass it to
-// [Page.Next].
+// NextPage says where the next page begins, and who may use its cursor. Pass it to [Page.Next].
 type NextPage struct {
 	Position []byte // where the next page begins; on that page, Page.Position returns this value
-	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
-	// may serve the page with this cursor to other users.
+	// Shared lets everyone who makes the same request use the cursor. Set it if a cache may serve the page with this
+	// cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for
-	// Config.TTL plus Cached. If the keys come from a file, set keys.Options.LongestTTL to at least
-	// this sum.
+	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for Config.TTL plus Cached.
+	// If the keys come from a file, set keys.Options.LongestTTL to at least this sum.
 	Cached time.Duration
 }
 
-// NewPage makes a page for your own [Issuer]. The function next returns the cursor of the
-// page after this one. Call NewPage in the method Open of that issuer.
+// NewPage makes a page for your own [Issuer]. The function next returns the cursor of the page after this one. Call
+// NewPage in the method Open of that issuer.
 func NewPage(number int, position []byte, next func(context.Context, NextPage) (string, error)) Page {
 	return Page{number: number, position: position, next: next}
 }
 
-// String returns the page's number in a short text, without position, user or arguments.
-// So printing a page is safe.
+// String returns the page's number, without position, user or arguments. So printing a page is safe.
 func (p Page) String() string { return "cursor.Page(" + strconv.Itoa(p.number) + ")" }
 
 // Format writes what String returns, so that no verb of package fmt shows the position.
@@ -67,45 +58,36 @@ func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
 // LogValue returns what String returns, so that slog shows no position either.
 func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// First reports whether this is the first page. On the first page, begin the list at its
-// start.
+// First reports whether this is the first page. On the first page, begin the list at its start.
 func (p *Page) First() bool { return p.number == 0 }
 
-// Number returns how many pages came before this one, for example to limit how far a
-// client may read.
+// Number returns how many pages came before this one, for example to limit how far a client may read.
 func (p *Page) Number() int { return p.number }
 
-// Position returns where this page begins: what the handler passed to Next on the previous
-// page. It is nil on the first page. Use it in the query for the rows of this page.
+// Position returns where this page begins: what the handler passed to Next on the previous page. It is nil on the first
+// page. Use it in the query for the rows of this page.
 func (p *Page) Position() []byte { return p.position }
 
-const (
-	errNoPage         = plain.Error("the Page does not come from a successful Open")
-	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which differs on every page")
-)
-
-// Next returns the cursor of the next page. The cursor's TTL counts from when this page
-// was opened or, on the first page, from the first call of Next. The error is an
-// *[IssueError]. Call Next unless this page is the last.
+// Next returns the cursor of the next page. The cursor's TTL counts from when this page was opened or, on the first
+// page, from the first call of Next. The error is an *[IssueError]. Call Next unless this page is the last.
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
 	}
-	c := p.cursors
-	if c == nil {
-		return "", &IssueError{tripseal.ReasonMisuse, callback.Failed(errNoPage)}
+	if p.cursors == nil {
+		return "", &IssueError{tripseal.ReasonMisuse, guard.Explain("the Page does not come from a successful Open")}
 	}
-	start := c.start()
+	start := time.Now()
 	cursor, fail := p.issue(ctx, &next)
-	c.report(ctx, OpIssue, start, &p.request, cursor, fail)
+	p.cursors.report(ctx, OpIssue, start, &p.request, cursor, fail)
 	if fail != nil {
-		return "", &IssueError{fail.Reason, fail.Cause}
+		return "", &IssueError{fail.reason, fail.cause}
 	}
 	return cursor, nil
 }
 
 // issue returns the sealed cursor of the next page, or why that cursor cannot be issued.
-func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
+func (p *Page) issue(ctx context.Context, next *NextPage) (cursor string, fail *failure) {
 	config := &p.cursors.config
 	if len(next.Position) > config.MaxPosition {
 		return "", failedBecause(tripseal.ReasonTooLarge, "the position has %d bytes, more than %d: "+
@@ -124,7 +106,7 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 		p.opened = time.Now().UnixMilli()
 	}
 	r := record{
-		who: p.bound.who, issued: p.opened, lifetime: (config.TTL + next.Cached).Milliseconds(),
+		who: p.binding.who, issued: p.opened, lifetime: (config.TTL + next.Cached).Milliseconds(),
 		number: int64(p.number) + 1, position: next.Position,
 	}
 	if !r.fits() {
@@ -133,11 +115,17 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	s := native.Borrow()
 	defer s.Release()
 	s.Payload = appendRecord(s.Payload[:0], &r, &p.binding)
-	return p.cursors.texts.Seal(ctx, s)
+	cause := guard.Call(func() (err error) {
+		cursor, err = p.cursors.texts.Seal(ctx, s)
+		return err
+	})
+	if cause != nil {
+		return "", &failure{tripseal.ReasonCodecFailed, cause}
+	}
+	return cursor, nil
 }
 
-// digestArguments computes the digest of the arguments and keeps it in p, unless p has it
-// already.
+// digestArguments computes the digest of the arguments and keeps it in p, unless p has it already.
 func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
@@ -145,23 +133,18 @@ func (p *Page) digestArguments() *failure {
 	if len(p.request.Method) > maxNamed || len(p.request.Target) > maxNamed {
 		return failed(tripseal.ReasonInvalidParams)
 	}
-	if most := p.cursors.config.MaxArguments; len(p.request.Arguments) > most {
-		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
+	if n, most := len(p.request.Arguments), p.cursors.config.MaxArguments; n > most {
+		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", n, most)
 	}
-	var problem error
-	panicked := callback.Guard(func() { p.arguments, problem = argdigest.Sum(p.request.Arguments) })
-	switch {
-	case panicked != nil:
-		return &failure{Reason: tripseal.ReasonCodecFailed, Cause: panicked}
-	case problem != nil:
-		return failedBecause(tripseal.ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
+	sum, err := strictjson.Sum(p.request.Arguments)
+	if err != nil {
+		return failedBecause(tripseal.ReasonInvalidParams, "%s", err) // the error's text quotes nothing from the arguments
 	}
-	p.known.arguments = true
+	p.arguments, p.known.arguments = sum, true
 	return nil
 }
 
-// bind sets p.binding. If shared is true, everyone may use cursors with this binding;
-// otherwise only the caller may.
+// bind sets p.binding. If shared is true, everyone may use cursors with this binding; otherwise only the caller may.
 func (p *Page) bind(ctx context.Context, shared bool) *failure {
 	who, user := byte(forEverybody), ""
 	if !shared {
@@ -172,9 +155,8 @@ func (p *Page) bind(ctx context.Context, shared bool) *failure {
 			who = forUser
 		}
 	}
-	if !p.bound.known || p.bound.who != who {
+	if p.binding.service == nil || p.binding.who != who {
 		p.binding = bind(&p.cursors.service, &p.request, &p.arguments, who, user)
-		p.bound.known, p.bound.who = true, who
 	}
 	return nil
 }
@@ -183,10 +165,10 @@ func (p *Page) identify(ctx context.Context) *failure {
 	if p.known.user {
 		return nil
 	}
-	user, cause := callback.Identify(ctx, p.request.Principal)
+	user, err := p.request.Principal.Identify(ctx)
 	switch {
-	case cause != nil:
-		return &failure{Reason: tripseal.ReasonPrincipalFailed, Cause: cause}
+	case err != nil:
+		return &failure{tripseal.ReasonPrincipalFailed, err.(*tripseal.PartError)}
 	case user == "" && p.cursors.config.RequireUser:
 		return failed(tripseal.ReasonUser)
 	}

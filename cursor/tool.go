@@ -9,30 +9,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-// PageOptions describes a paged tool: a tool whose result has items and the cursor of the next
-// page, and which takes that cursor as one more argument. Pass it to the function AddPagedTool of
-// an adapter. Its methods are for authors of adapters; they need options from WithDefaults.
+// PageOptions describes a paged tool: a tool whose result has items and the cursor of the next page, and which takes
+// that cursor as one more argument. Pass it to the function AddPagedTool of an adapter. Its methods are for authors of
+// adapters; they need options from WithDefaults.
 type PageOptions struct {
 	Cursor     string // the argument that holds the cursor; "" means "cursor"
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
 	Items      string // the member of the result that holds the items; "" means "items"
 
-	// Unbound lists the names of arguments that may differ from page to page, for example
-	// "limit". Each must be the exact name of a property at the root of the tool's schema. Nil
-	// means that all arguments must stay the same.
+	// Unbound lists the names of arguments that may differ from page to page, for example "limit". Each must be the
+	// exact name of a property at the root of the tool's schema. Nil means that all arguments must stay the same.
 	//
-	// List only arguments that decide how many items are on a page. If a filter or a tenant is
-	// unbound, a client can take a position from one list and use it in another list.
+	// List only arguments that decide how many items are on a page. If a filter or a tenant is unbound, a client can
+	// take a position from one list and use it in another list.
 	Unbound []string
 
-	// MaxArguments is the greatest length of the arguments' JSON in bytes, without the cursor.
-	// Longer arguments are refused before they are read. It must not exceed
-	// tripseal.Config.MaxArguments. 0 means 64 KiB, or that value if it is less.
+	// MaxArguments is the greatest length of the arguments' JSON in bytes, without the cursor. Longer arguments are
+	// refused before they are read. It must not exceed tripseal.Config.MaxArguments. 0 means 64 KiB, or that value if
+	// it is less.
 	MaxArguments int
 }
 
@@ -41,9 +41,9 @@ const (
 	cursorRoom      = 132 << 10 // what a cursor may add to MaxArguments: the longest native one has 128 KiB
 )
 
-// WithDefaults returns a copy of the options in which zero values are replaced with their defaults,
-// or an error if an option is wrong. The limit is [tripseal.Config.MaxArguments]. A nil pointer
-// means that every option has its default. Call it when a paged tool is registered.
+// WithDefaults returns a copy of the options in which zero values are replaced with their defaults, or an error if an
+// option is wrong. The limit is [tripseal.Config.MaxArguments]. A nil pointer means that every option has its default.
+// Call it when a paged tool is registered.
 func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
@@ -64,12 +64,12 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	return resolved, nil
 }
 
-// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It
-// returns an error if a property has the cursor's name in any case, or if Unbound has a name that
-// is no property, or one name twice. Register the tool with the returned schema.
+// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if a
+// property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice. Register
+// the tool with the returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
-	root := jsonorder.ReadMembers(text)
+	root := strictjson.ReadMembers(text)
 	for member, ok := root.Next(); ok; member, ok = root.Next() {
 		if member.Name == "properties" {
 			from, to = member.From, member.From+len(member.Raw)
@@ -79,7 +79,7 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 		}
 	}
 	var names []string
-	properties := jsonorder.ReadMembers(object)
+	properties := strictjson.ReadMembers(object)
 	for member, ok := properties.Next(); ok; member, ok = properties.Next() {
 		names = append(names, member.Name)
 		if strings.EqualFold(member.Name, o.Cursor) {
@@ -91,13 +91,10 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 		return nil, errors.New("the input schema or its properties cannot be read as a JSON object")
 	}
 	except, separator := "", ", except "
-	for i, name := range o.Unbound {
+	for _, name := range o.Unbound {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: "+
 				"write a name from the properties at the root of the schema, in the same case", name)
-		}
-		if slices.Contains(o.Unbound[:i], name) {
-			return nil, fmt.Errorf("%q is in PageOptions.Unbound twice", name)
 		}
 		except, separator = except+separator+strconv.Quote(name), ", "
 	}
@@ -141,16 +138,16 @@ func (o *PageOptions) OutputSchema(item json.RawMessage) ([]byte, error) {
 	})
 }
 
-// Cut takes the cursor out of the JSON of a call's arguments. It returns the other arguments as
-// they are written, and the cursor, which is "" for the first page. Arguments that are missing or
-// null count as {}. Call it before anything else reads the arguments, and refuse the call with
-// "Invalid params" if there is an error, which says for the log why the arguments are refused.
+// Cut takes the cursor out of the JSON of a call's arguments. It returns the other arguments as they are written, and
+// the cursor, which is "" for the first page. Arguments that are missing or null count as {}. Call it before anything
+// else reads the arguments, and refuse the call with "Invalid params" if there is an error, which says for the log why
+// the arguments are refused.
 func (o *PageOptions) Cut(arguments []byte) (rest []byte, cursor string, err error) {
 	if len(arguments) > o.MaxArguments+cursorRoom {
 		return nil, "", errTooLong
 	}
 	found, isText := 0, true
-	rest, ok := without(arguments, func(member *jsonorder.Member) bool {
+	rest, ok := without(arguments, func(member *strictjson.Member) bool {
 		if member.Name != o.Cursor {
 			return false
 		}
@@ -173,15 +170,14 @@ func (o *PageOptions) Cut(arguments []byte) (rest []byte, cursor string, err err
 
 var errTooLong = errors.New("the arguments are longer than PageOptions.MaxArguments")
 
-// without returns the text of arguments without some of them. ok is false if the text cannot be
-// read as one object.
-func without(arguments []byte, drop func(*jsonorder.Member) bool) (rest []byte, ok bool) {
+// without returns the text of arguments without some of them. ok is false if the text cannot be read as one object.
+func without(arguments []byte, drop func(*strictjson.Member) bool) (rest []byte, ok bool) {
 	text := strings.Trim(string(arguments), " \t\r\n")
 	if text == "" || text == "null" {
 		return []byte("{}"), true
 	}
 	rest = append(make([]byte, 0, len(text)), '{')
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	for member, more := members.Next(); more; member, more = members.Next() {
 		if drop(&member) {
 			continue
@@ -194,29 +190,30 @@ func without(arguments []byte, drop func(*jsonorder.Member) bool) (rest []byte, 
 	return append(rest, '}'), members.Whole()
 }
 
-// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns
-// the JSON of the result with the next cursor. The request's Arguments are what [PageOptions.Cut]
-// left, or what the SDK decodes in their place; the cursor is bound to them without Unbound. The
-// handler gets the position where the previous page ended, or nil on the first page. It does not
-// run if the cursor is refused. If a cursor cannot be opened or sealed, the error is a
-// [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
+// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns the JSON of the result
+// with the next cursor. The request's Arguments are what [PageOptions.Cut] left, or what the SDK decodes in their
+// place; the cursor is bound to them without Unbound. The handler gets the position where the previous page ended, or
+// nil on the first page. It does not run if the cursor is refused. If a cursor cannot be opened or sealed, the error is
+// a [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
 func ServePage[At, Item any](
 	ctx context.Context, cursors Issuer, request tripseal.Request, cursor string, options *PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
 ) ([]byte, error) {
 	var ok bool
-	if request.Arguments, ok = without(request.Arguments, func(member *jsonorder.Member) bool {
+	if request.Arguments, ok = without(request.Arguments, func(member *strictjson.Member) bool {
 		return slices.Contains(options.Unbound, member.Name)
 	}); !ok {
 		return nil, Wire(nil)
 	}
-	place, err := For[At](cursors).Open(ctx, request, cursor)
+	page, err := cursors.Open(ctx, request, cursor)
 	if err != nil {
 		return nil, Wire(err)
 	}
 	var after *At
-	if !place.First() {
-		after = &place.After
+	if !page.First() {
+		if after, err = decode[At](ctx, &page, cursor); err != nil {
+			return nil, Wire(err)
+		}
 	}
 	items, next, err := handler(after)
 	if err != nil {
@@ -227,7 +224,11 @@ func ServePage[At, Item any](
 	}
 	result := map[string]any{options.Items: items}
 	if next != nil {
-		if result[options.NextCursor], err = place.Next(ctx, *next); err != nil {
+		position, err := encode(ctx, &page, next)
+		if err == nil {
+			result[options.NextCursor], err = page.Next(ctx, NextPage{Position: position})
+		}
+		if err != nil {
 			return nil, Wire(err)
 		}
 	}
@@ -236,4 +237,39 @@ func ServePage[At, Item any](
 		return nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
 	}
 	return text, nil
+}
+
+// decode returns the position of a page. If the type At has changed since the cursor was issued, the position may not
+// fit it. To be safe, change [Config.Epoch] whenever the type changes.
+func decode[At any](ctx context.Context, page *Page, cursor string) (*At, error) {
+	after := new(At)
+	err := tripseal.Guard(func() (err error) {
+		*after, err = tripseal.DecodeState[At](string(page.position))
+		return err
+	})
+	if err == nil {
+		return after, nil
+	}
+	fail := failedBecause(tripseal.ReasonVersion, "the position does not fit %T", *after)
+	if page.cursors != nil {
+		page.cursors.report(ctx, OpOpen, time.Now(), &page.request, cursor, fail)
+	}
+	return nil, &RejectError{fail.reason, fail.cause}
+}
+
+// encode returns a position as JSON. It refuses what would come back changed: see [tripseal.EncodeState].
+func encode[At any](ctx context.Context, page *Page, after *At) (position []byte, err error) {
+	err = tripseal.Guard(func() error {
+		text, err := tripseal.EncodeState(after) // through a pointer, so that At may be an interface
+		position = []byte(text)
+		return err
+	})
+	if err == nil {
+		return position, nil
+	}
+	fail := failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", *after)
+	if page.cursors != nil {
+		page.cursors.report(ctx, OpIssue, time.Now(), &page.request, "", fail)
+	}
+	return nil, &IssueError{fail.reason, fail.cause}
 }

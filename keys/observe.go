@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
@@ -155,11 +155,11 @@ func idsAttr(name string, ids []tripseal.KeyID) slog.Attr {
 // log writes a record to the log, and adds the file's path. It ignores a panic of the log's
 // handler.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
+	guard.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }
 
 func (f *File) observe(e Event) {
 	if f.options.Observer != nil {
-		callback.Quietly(func() { f.options.Observer(e) })
+		guard.Quietly(func() { f.options.Observer(e) })
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
@@ -60,7 +60,7 @@ func (o *Options) setDefaults() error {
 			return fmt.Errorf("keys: Options.Unwrap[%d] is nil", i)
 		}
 		var scheme string
-		if panicked := callback.Guard(func() { scheme = u.Scheme() }); panicked != nil {
+		if panicked := guard.Call(func() error { scheme = u.Scheme(); return nil }); panicked != nil {
 			return fmt.Errorf("keys: Options.Unwrap[%d] cannot be used: %w", i, panicked)
 		}
 		if !keyfile.ValidScheme(scheme) {

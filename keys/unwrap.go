@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/keyfile"
-	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // Unwrapper decrypts secrets that were encrypted (wrapped) by a key service or by age. It is
@@ -41,8 +40,8 @@ const (
 	// longestPause is the longest wait between two tries to unwrap the secrets of one file.
 	longestPause = time.Minute
 
-	errUnwrapSlow  = plain.Error("the secrets were not unwrapped in time")
-	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
+	errUnwrapSlow  = guard.PlainError("the secrets were not unwrapped in time")
+	errUnwrapStuck = guard.PlainError("an unwrapper has not returned since an earlier try")
 )
 
 // unwrapping holds what is needed to decrypt the secrets of a file. It also holds secrets that
@@ -76,7 +75,7 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 	for _, each := range unwrappers {
 		u.unwrappers = append(u.unwrappers, each)
 		if from, ok := each.(interface{ Files() []string }); ok {
-			callback.Quietly(func() { u.files = append(u.files, from.Files()...) })
+			guard.Quietly(func() { u.files = append(u.files, from.Files()...) })
 		}
 	}
 	return u

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/plain"
 )
 
 // SingleProcess is a [tripseal.ReplayStore] in the memory of one process. Set it as
@@ -47,21 +46,21 @@ type shard struct {
 
 var (
 	// ErrFull means that a token was refused because the store is full.
-	ErrFull error = plain.Error("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
+	ErrFull error = tripseal.PlainError("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
 	// ErrOwnerFull means that a token was refused because tokens of its user, at the same
 	// boundary, already fill a tenth of the store.
-	ErrOwnerFull error = plain.Error("this user holds a tenth of the store of used tokens: " +
+	ErrOwnerFull error = tripseal.PlainError("this user holds a tenth of the store of used tokens: " +
 		"limit how many calls a user can make, or raise replay.Config.Capacity")
 )
 
 const (
-	errTooOld = plain.Error("the token is older than the store of used tokens, and the store cannot know whether this token was used: " +
+	errTooOld = tripseal.PlainError("the token is older than the store of used tokens, and the store cannot know whether this token was used: " +
 		"the user starts over; normal just after a start, or after the clock was set")
-	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
+	errSetBack = tripseal.PlainError("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")
-	errExpired  = plain.Error("the token has expired")
-	errTooFar   = plain.Error("the token lasts longer than the store of used tokens can count")
-	errBadRound = plain.Error("the token's round is not a number that a token can have")
+	errExpired  = tripseal.PlainError("the token has expired")
+	errTooFar   = tripseal.PlainError("the token lasts longer than the store of used tokens can count")
+	errBadRound = tripseal.PlainError("the token's round is not a number that a token can have")
 )
 
 const (

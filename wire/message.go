@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // kind says what the engine must seal or open in the messages of a method.
@@ -103,7 +103,7 @@ func sameID(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text
 	}
-	members := jsonorder.ReadMembers(`{"id":` + text + `}`)
+	members := strictjson.ReadMembers(`{"id":` + text + `}`)
 	if id, ok := members.Next(); ok {
 		return quoted(id.Text)
 	}
@@ -124,9 +124,9 @@ func (m *envelope) inResult(n *names) (fields []field, ok bool) {
 // reason is "".
 func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	m.text = text
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	if resultNames != nil {
-		members.Object = func(name string, inner *jsonorder.Members) {
+		members.Object = func(name string, inner *strictjson.Members) {
 			if name == "result" {
 				m.inside, m.clear = resultNames.readFrom(inner)
 				m.insideOf = resultNames
@@ -165,12 +165,12 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	return m, ""
 }
 
-// quoted writes a text as a JSON string. The text may have half of a surrogate pair that [jsonorder.AppendRune] wrote.
+// quoted writes a text as a JSON string. The text may have half of a surrogate pair that [strictjson.AppendRune] wrote.
 // quoted writes this half as an escape, such as \ud800. encoding/json would write U+FFFD instead.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {
-		next := jsonorder.SkipPlain(text, at)
+		next := strictjson.SkipPlain(text, at)
 		out = append(out, text[at:next]...)
 		if at = next; at == len(text) {
 			break

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // names lists the names of the members that the engine reads in one kind of JSON object.
@@ -17,7 +17,7 @@ func namesOf(list ...string) *names { return &names{list} }
 
 // field is a member of a JSON object. If the object does not have this member, present is false.
 type field struct {
-	jsonorder.Member
+	strictjson.Member
 	present bool
 }
 
@@ -31,11 +31,11 @@ func (f *field) isObject() bool { return strings.HasPrefix(f.Raw, "{") }
 // is not one object. It also returns false if two JSON parsers could read one of these fields differently: its name
 // occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	return n.readFrom(&members)
 }
 
-func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
+func (n *names) readFrom(members *strictjson.Members) (fields []field, ok bool) {
 	fields = make([]field, len(n.list))
 	for {
 		member, ok := members.Next()
@@ -79,7 +79,7 @@ var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", 
 // name has half of a surrogate pair. Go, for example, replaces every such half by the same character, so it could
 // mistake two names for one.
 func readAll(text string) (list []field, ok bool) {
-	members := jsonorder.ReadMembers(text)
+	members := strictjson.ReadMembers(text)
 	for {
 		member, ok := members.Next()
 		if !ok {
@@ -118,7 +118,7 @@ func (c changes) apply(message string, base int, object string) string {
 		out = append(append(out, text...), value...)
 	}
 	found := make([]bool, len(c))
-	members := jsonorder.ReadMembers(object)
+	members := strictjson.ReadMembers(object)
 	for member, ok := members.Next(); ok; member, ok = members.Next() {
 		i := slices.IndexFunc(c, func(of change) bool { return of.name == member.Name })
 		if i < 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // read finds out what a message of the client is. If it must be refused, it returns no envelope.
@@ -188,7 +187,7 @@ func readAnswers(answers *field) (list []answer, reason string) {
 		a := answer{field: f, text: f.Raw}
 		if f.Raw[0] == '{' {
 			fields, clear := answerNames.read(f.Raw)
-			_, twice := argdigest.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
+			_, twice := strictjson.Sum([]byte(f.Raw)) // it fails if any object has two members with one name
 			ok = ok && clear && twice == nil
 			if a.kind = kindOf(fields); hasNull(a.text) {
 				if a.kind == tripseal.KindForm {
@@ -227,7 +226,7 @@ func withoutNulls(answer string, content *field) string {
 		return answer
 	}
 	var kept strings.Builder
-	members := jsonorder.ReadMembers(content.Raw)
+	members := strictjson.ReadMembers(content.Raw)
 	for member, ok := members.Next(); ok; member, ok = members.Next() {
 		if member.Raw != "null" {
 			if kept.Len() > 0 {

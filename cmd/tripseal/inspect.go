@@ -13,8 +13,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/internal/argdigest"
-	"github.com/tripseal/tripseal/internal/inspect"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // maxToken is the maximum length of standard input, in bytes. No boundary accepts a longer token.
@@ -23,7 +22,8 @@ const maxToken = 16 << 20
 // inspection holds the flags of the command tripseal inspect.
 type inspection struct {
 	keys           keyFlags
-	binding        inspect.Binding
+	binding        tripseal.Binding
+	epoch          string
 	arguments      string
 	user           string
 	issuer, client string
@@ -96,7 +96,7 @@ give --issuer and --client too if the token has iss or client_id.
 	flags.StringVar(&in.issuer, "issuer", "", "the access token's issuer (iss), if it has one")
 	flags.StringVar(&in.client, "client", "", "the access token's client (client_id), if it has one")
 	flags.StringVar(&in.binding.Audience, "audience", "", "the service; empty is none")
-	flags.StringVar(&in.binding.Epoch, "epoch", "", "the epoch, for cursors")
+	flags.StringVar(&in.epoch, "epoch", "", "the epoch, for cursors")
 	flags.StringVar(&in.at, "at", "", "the time, such as 2026-07-28T09:30:00Z (default now)")
 	durationVar(cmd, &in.limits.flow, "max-flow", time.Hour, "how long a flow may take; 0 is no limit")
 	flags.IntVar(&in.limits.rounds, "max-rounds", 20, "how many rounds a flow may have; 0 is no limit")
@@ -135,7 +135,8 @@ func (l limits) resolve() (limits, error) {
 type asked struct {
 	keys    *keyFlags
 	verdict bool // true if the flags describe a request; the report then says whether the token would be accepted
-	binding inspect.Binding
+	binding tripseal.Binding
+	epoch   string
 	users   []string                // the names under which the boundary may know the user; one of them must match
 	hint    func(bound bool) string // returns advice if no user matches; bound is true if the token is bound to a user
 	at      time.Time
@@ -143,7 +144,7 @@ type asked struct {
 }
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
-	a = asked{keys: &in.keys, binding: in.binding, hint: in.userHint, at: time.Now()}
+	a = asked{keys: &in.keys, binding: in.binding, epoch: in.epoch, hint: in.userHint, at: time.Now()}
 	if err := in.keys.resolve(cmd); err != nil {
 		return a, err
 	}
@@ -177,7 +178,7 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 			return a, failed("--args: %w", err)
 		}
 	}
-	if _, err := argdigest.Sum(a.binding.Arguments); err != nil {
+	if _, err := strictjson.Sum(a.binding.Arguments); err != nil {
 		return a, usage("--args: %w", err)
 	}
 	return a, nil

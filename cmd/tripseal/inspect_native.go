@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,9 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tripseal/tripseal"
-	_ "github.com/tripseal/tripseal/cursor" // imported because it sets the variable inspect.ReadCursor
+	"github.com/tripseal/tripseal/cursor"
 	"github.com/tripseal/tripseal/internal/b64u"
-	"github.com/tripseal/tripseal/internal/inspect"
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
@@ -71,20 +72,19 @@ func (r *report) addNative(cmd *cobra.Command, token string, purpose tripseal.Pu
 	r.add("", "key_phase", "", phase)
 	switch purpose {
 	case tripseal.PurposeCursor:
-		return r.cursor(payload, phase, a)
+		return r.cursor(ctx, token, payload, known.ring, phase, a)
 	case tripseal.PurposeHandle:
 		return r.handle(payload)
 	}
 	return r.state(ctx, token, payload, known.ring, phase, a)
 }
 
-var kinds = map[uint8]string{
-	uint8(tripseal.KindForm): "form", uint8(tripseal.KindURL): "URL",
-	uint8(tripseal.KindSampling): "sampling", uint8(tripseal.KindRoots): "roots",
+var kinds = map[tripseal.Kind]string{
+	tripseal.KindForm: "form", tripseal.KindURL: "URL", tripseal.KindSampling: "sampling", tripseal.KindRoots: "roots",
 }
 
 func (r *report) state(ctx context.Context, token string, payload []byte, all *tripseal.Ring, phase keyfile.Phase, a asked) error {
-	s, err := inspect.ReadState(payload)
+	s, bound, err := tripseal.ReadRecord(payload)
 	if err != nil {
 		return r.verdict(reasonOf(err), "")
 	}
@@ -94,7 +94,7 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *t
 	r.add("flow", "flow", fmt.Sprintf("%s, round %d", flow, s.Round), flow)
 	r.add("", "round", "", s.Round)
 	r.time("flow began", "flow_start", s.FlowStart)
-	r.addBound(s.Audience, s.User, "nobody")
+	r.addBound(bound&tripseal.ClaimAudience != 0, bound&tripseal.ClaimUser != 0, "nobody")
 	var questions []string
 	asked := []map[string]any{}
 	for _, q := range s.Questions {
@@ -137,10 +137,10 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *t
 			return r.verdict(reason, "")
 		}
 		if i == len(a.users)-1 {
-			return r.anotherUser(a, s.User)
+			return r.anotherUser(a, bound&tripseal.ClaimUser != 0)
 		}
 	}
-	reason := tripseal.Reason(s.Limits(a.at, a.limits.flow, a.limits.rounds))
+	reason := refusedAt(a.at, &s, a.limits)
 	if reason == "" && len(s.State) > a.limits.state {
 		reason = tripseal.ReasonTooLarge
 	}
@@ -150,14 +150,33 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *t
 	return r.verdict(reason, atWords(a.at)+"; whether it was used before is not known here")
 }
 
-func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
-	c, err := inspect.ReadCursor(payload)
+// clockSkew is how far in the future a token may have been sealed: see docs/token.md.
+const clockSkew = 60 * time.Second
+
+// refusedAt returns why a boundary with these limits would refuse the times of a token at the given time, or "".
+func refusedAt(at time.Time, c *tripseal.Claims, l limits) tripseal.Reason {
+	now, latest := at.UnixMilli(), at.Add(clockSkew).UnixMilli()
+	switch {
+	case now >= c.Expires:
+		return tripseal.ReasonExpired
+	case c.Issued > latest || c.FlowStart > latest:
+		return tripseal.ReasonFromTheFuture
+	case l.flow != tripseal.NoLimit && c.Round > 0 && now >= c.FlowStart+l.flow.Milliseconds():
+		return tripseal.ReasonFlowExpired
+	case c.Round > l.rounds:
+		return tripseal.ReasonTooManyRounds
+	}
+	return ""
+}
+
+func (r *report) cursor(ctx context.Context, token string, payload []byte, all *tripseal.Ring, phase keyfile.Phase, a asked) error {
+	c, err := cursor.Read(payload)
 	if err != nil {
 		return r.verdict(reasonOf(err), "")
 	}
 	r.time("issued", "issued", c.Issued)
 	r.time("expires", "expires", c.Expires)
-	r.add("page", "page", fmt.Sprintf("leads to page %d", c.Number+1), c.Number+1)
+	r.add("page", "page", fmt.Sprintf("leads to page %d", c.Page+1), c.Page+1)
 	who := "nobody"
 	if c.Everybody {
 		who = "anybody"
@@ -170,21 +189,33 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if phase == keyfile.Retired {
 		return r.verdict(tripseal.ReasonUnknownKey, "")
 	}
-	reason := tripseal.ReasonUser
-	for _, a.binding.User = range a.users {
-		why, err := c.BoundTo(a.binding)
+	reason := tripseal.ReasonAudience // no cursor is for a service without a name
+	if a.binding.Audience != "" {
+		cursors, err := cursor.New(cursor.Config{
+			Keys: all, Audience: a.binding.Audience, Epoch: a.epoch, MaxPosition: len(c.Position) + 1,
+			MaxArguments: len(a.binding.Arguments) + 1, Logger: slog.New(slog.DiscardHandler),
+		})
 		if err != nil {
-			return usage("--args: %w", err)
+			return err
 		}
-		if reason = tripseal.Reason(why); reason != tripseal.ReasonUser {
-			break // the token is bound to this name, or another name would not help
+		request := tripseal.Request{Method: a.binding.Method, Target: a.binding.Target, Arguments: a.binding.Arguments}
+		for _, user := range a.users {
+			request.Principal = func(context.Context) (string, error) { return user, nil }
+			_, err := cursors.Open(ctx, request, token)
+			var rejected *cursor.RejectError
+			if reason = ""; errors.As(err, &rejected) {
+				reason = rejected.Reason
+			}
+			if reason != tripseal.ReasonUser {
+				break // the token is bound to this name, or another name would not help
+			}
 		}
 	}
-	if reason == tripseal.ReasonUser {
+	switch reason {
+	case tripseal.ReasonUser:
 		return r.anotherUser(a, c.User)
-	}
-	if reason == "" {
-		reason = tripseal.Reason(c.InTime(a.at))
+	case "", tripseal.ReasonExpired, tripseal.ReasonFromTheFuture: // Open checks the times last, and now
+		reason = refusedAt(a.at, &tripseal.Claims{Issued: c.Issued, Expires: c.Expires}, a.limits)
 	}
 	err = r.verdict(reason, atWords(a.at))
 	if reason == tripseal.ReasonArguments {
@@ -196,13 +227,13 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 // handle adds to the report what a handle holds. It does not say whether the handle would be
 // accepted, because no flag names the handle's kind.
 func (r *report) handle(payload []byte) error {
-	h, err := inspect.ReadHandle(payload)
+	h, _, err := tripseal.ReadRecord(payload)
 	if err != nil {
 		return r.verdict(reasonOf(err), "")
 	}
 	r.time("issued", "issued", h.Issued)
 	r.time("expires", "expires", h.Expires)
-	r.add("id", "id", fmt.Sprintf("%s: %s", count(len(h.ID), "byte"), quoted(string(h.ID))), h.ID)
+	r.add("id", "id", fmt.Sprintf("%s: %s", count(len(h.State), "byte"), quoted(h.State)), []byte(h.State))
 	return nil
 }
 

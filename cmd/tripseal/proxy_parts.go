@@ -13,7 +13,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/httpcarrier"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity"
-	"github.com/tripseal/tripseal/internal/argdigest"
+	"github.com/tripseal/tripseal/internal/strictjson"
 	"github.com/tripseal/tripseal/wire"
 )
 
@@ -56,7 +56,7 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 			logRequest(ctx, logger, r)
 		}
 	}
-	p.boundary.MaxArguments = min(p.carrier.Door.MaxRequest, argdigest.MaxText)
+	p.boundary.MaxArguments = min(p.carrier.Door.MaxRequest, strictjson.MaxText)
 
 	source, done, err := p.keys.open(cmd, logger, metrics.ObserveKeys)
 	parts.ends = append(parts.ends, done)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/internal/callback"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
 // MaxWrapped is the greatest length of an encrypted secret, in bytes.
@@ -86,20 +86,14 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key tripseal.Ke
 	for _, u := range unwrappers {
 		var text []byte
 		matches := false
-		panicked := callback.Guard(func() {
-			if matches = u.Scheme() == k.Secret.scheme; !matches {
-				return
+		failed := guard.Call(func() (err error) {
+			if matches = u.Scheme() == k.Secret.scheme; matches {
+				text, err = u.Unwrap(ctx, append([]byte(nil), k.Secret.wrapped...))
 			}
-			var failed error
-			if text, failed = u.Unwrap(ctx, append([]byte(nil), k.Secret.wrapped...)); failed != nil {
-				err = fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, callback.Failed(failed))
-			}
+			return err
 		})
-		if panicked != nil {
-			return tripseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, panicked)
-		}
-		if matches && err != nil {
-			return tripseal.Key{}, err
+		if failed != nil {
+			return tripseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, failed)
 		}
 		if matches {
 			return k.parseUnwrapped(text)

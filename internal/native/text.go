@@ -6,12 +6,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tripseal/tripseal/internal/callback"
-	"github.com/tripseal/tripseal/internal/plain"
+	"github.com/tripseal/tripseal/internal/guard"
 )
 
-// Codec is a codec of this module. It does not retain the buffers passed to it, so callers
-// may pass pooled buffers. No other module can implement it.
+// Codec is a codec of this module. It does not retain the buffers passed to it, so callers may pass pooled buffers. No
+// other module can implement it.
 type Codec interface {
 	Native(Mark)
 	Room(payload int) int // how much free capacity Seal needs in dst, for a payload of this length
@@ -26,37 +25,25 @@ type AnyCodec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts that begin with a prefix, and opens such texts. It passes
-// pooled buffers to a codec of this module. It does not pass them to any other codec, which
-// might retain them.
-type Texts[R callback.Reason] struct {
-	Prefix   string
-	codec    AnyCodec
-	ours     Codec // the same as codec if that is a codec of this module, otherwise nil
-	fallback R     // the reason of a failure, unless the codec gives one of the reasons in mayGive
-	mayGive  []R   // the reasons that the codec itself may give for a text that it does not open
+// Texts seals payloads into texts that begin with a prefix, and opens such texts. It passes pooled buffers to a codec of
+// this module. It does not pass them to any other codec, which might retain them. A codec may panic, so call the methods
+// inside [guard.Call].
+type Texts struct {
+	Prefix string
+	codec  AnyCodec
+	ours   Codec // the same as codec if that is a codec of this module, otherwise nil
 }
 
-// NewTexts returns a Texts for a prefix and a codec. The parameter mayGive lists reasons. If the
-// codec's Open returns an error that wraps one of them, Texts.Open fails with this reason. Any
-// other failure has the fallback reason.
-func NewTexts[R callback.Reason](prefix string, codec AnyCodec, fallback R, mayGive ...R) Texts[R] {
+// NewTexts returns a Texts for a prefix and a codec.
+func NewTexts(prefix string, codec AnyCodec) Texts {
 	ours, _ := codec.(Codec)
-	return Texts[R]{prefix, codec, ours, fallback, mayGive}
+	return Texts{prefix, codec, ours}
 }
 
-const errText = plain.Error("the codec's text has characters that a token may not have")
+const errText = guard.PlainError("the codec's text has characters that a token may not have")
 
 // Seal seals the payload in s, and returns the text with the prefix.
-func (t *Texts[R]) Seal(ctx context.Context, s *Scratch) (text string, failed *callback.Failure[R]) {
-	failed = callback.Check(func() (err error) {
-		text, err = t.seal(ctx, s)
-		return err
-	}, t.fallback)
-	return text, failed
-}
-
-func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
+func (t *Texts) Seal(ctx context.Context, s *Scratch) (string, error) {
 	if t.ours != nil {
 		s.text = slices.Grow(s.text[:0], len(t.Prefix)+t.ours.Room(len(s.Payload)))
 		text, err := t.codec.Seal(ctx, append(s.text, t.Prefix...), s.Payload)
@@ -72,17 +59,8 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	return t.Prefix + string(text), nil
 }
 
-// Open returns the payload of a text from which the caller has cut the prefix. The payload
-// is valid until s is released.
-func (t *Texts[R]) Open(ctx context.Context, s *Scratch, text string) (payload []byte, failed *callback.Failure[R]) {
-	failed = callback.Check(func() (err error) {
-		payload, err = t.open(ctx, s, text)
-		return err
-	}, t.fallback, t.mayGive...)
-	return payload, failed
-}
-
-func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
+// Open returns the payload of a text from which the caller has cut the prefix. The payload is valid until s is released.
+func (t *Texts) Open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
 	if t.ours == nil {
 		return t.codec.Open(ctx, nil, text)
 	}
