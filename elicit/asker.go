@@ -161,7 +161,7 @@ func (a *Asker) checkProgress() {
 		return
 	}
 	if a.idle++; a.idle > maxIdle {
-		a.fail("%d rounds in a row brought no answer that counts: the client sends none, or a question reads differently "+
+		a.fail("more than %d rounds in a row brought no answer that counts: the client sends none, or a question reads differently "+
 			"every time (compute what changes with Once)", maxIdle)
 	}
 }

@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -145,13 +146,14 @@ func readAnswer(raw json.RawMessage, kind tripseal.Kind) (action Action, content
 	if len(raw) == 0 || !utf8.Valid(raw) || json.Unmarshal(raw, &members) != nil {
 		return "", "", false
 	}
-	telling := [...]string{tripseal.KindForm: "action", tripseal.KindURL: "action", tripseal.KindSampling: "role", tripseal.KindRoots: "roots"}
-	for _, name := range telling[1:] {
-		if _, has := members[name]; int(kind) >= len(telling) || has != (name == telling[kind]) {
+	tells := map[tripseal.Kind]string{tripseal.KindSampling: "role", tripseal.KindRoots: "roots"}[kind]
+	tells = cmp.Or(tells, "action")
+	for _, name := range [...]string{"action", "role", "roots"} {
+		if _, has := members[name]; has != (name == tells) {
 			return "", "", false
 		}
 	}
-	if telling[kind] != "action" {
+	if tells != "action" {
 		return Accept, string(raw), !hasNull(string(raw)) // decoded, a null could be a nil that the handler does not expect
 	}
 	text, _ := textOf(members["action"])
