@@ -120,7 +120,7 @@ func (a *Asker) ask(asked *Question) *question {
 	if q.action != "" && q.to == words {
 		return q
 	}
-	if q.action != "" && q.to != (wording{}) && !repeated {
+	if q.action != "" && q.to != (wording{}) {
 		a.drop(key)
 	}
 	a.send(q, asked)
