@@ -134,12 +134,12 @@ func (a *Asker) send(q *question, asked *Question) {
 	}
 }
 
-// toSend returns the questions of this round, sorted by their keys.
-func (a *Asker) toSend() (list []Question) {
-	for _, key := range slices.Sorted(maps.Keys(a.questions)) {
-		if q := a.questions[key]; q.toSend != nil {
-			list = append(list, *q.toSend)
-			q.asked, q.askedAfter = q.made, q.place
+// toSend returns the questions of this round.
+func (a *Asker) toSend() map[string]Question {
+	list := make(map[string]Question)
+	for key, q := range a.questions {
+		if q.toSend != nil {
+			list[key], q.asked, q.askedAfter = *q.toSend, q.made, q.place
 		}
 	}
 	if len(list) == 0 {

@@ -536,7 +536,7 @@ func TestAnSDKThatAsksAnOlderClientItselfHandsTheStateOn(t *testing.T) {
 	for _, want := range []string{"a", "b", ""} {
 		call := elicit.Call{Method: "tools/call", Target: "t", State: state, Answers: func() map[string]json.RawMessage { return given }}
 		pending, err := elicit.Run(ctx, call, func(_ context.Context, ask *elicit.Asker) (err error) { done, err = h(ask); return err })
-		if err != nil || (pending == nil) != (want == "") || pending != nil && pending.Questions[0].Key != want {
+		if err != nil || (pending == nil) != (want == "") || pending != nil && pending.Questions[want].Key != want {
 			t.Fatalf("%v, %v, want %q", pending, err, want)
 		}
 		if pending != nil {

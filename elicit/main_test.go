@@ -126,10 +126,7 @@ func (s *service) try(h handler, token string, given answers) (reply, error) {
 	case pending == nil:
 		return reply{text: done}, nil
 	}
-	asked := reply{questions: map[string]elicit.Question{}}
-	for _, q := range pending.Questions {
-		asked.questions[q.Key] = q
-	}
+	asked := reply{questions: pending.Questions}
 	asked.text = fmt.Sprint("ASKS ", slices.Sorted(maps.Keys(asked.questions)))
 	if asked.token, err = s.Seal(ctx, &round, &pending.State, pending.Asked()...); err != nil {
 		return reply{text: internal}, nil

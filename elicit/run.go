@@ -46,14 +46,14 @@ type Call struct {
 
 // Pending has what a call asks in place of its result.
 type Pending struct {
-	State     string     // for the result's requestState; signed, so that the boundary knows whose state it is
-	Questions []Question // for the result's inputRequests
+	State     string              // for the result's requestState; signed, so that the boundary knows whose state it is
+	Questions map[string]Question // for the result's inputRequests, which is the JSON of this map
 }
 
 // Asked returns the questions as [tripseal.Boundary.Seal] takes them.
 func (p *Pending) Asked() (list []tripseal.Question) {
-	for _, q := range p.Questions {
-		list = append(list, tripseal.Question{Key: q.Key, Kind: q.Kind})
+	for key, q := range p.Questions {
+		list = append(list, tripseal.Question{Key: key, Kind: q.Kind})
 	}
 	return list
 }
@@ -88,7 +88,7 @@ func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) e
 	if a.mistake == nil && !a.asks {
 		return nil, err
 	}
-	var questions []Question
+	var questions map[string]Question
 	switch {
 	case a.mistake != nil:
 	case arrival == nil:

@@ -65,7 +65,9 @@ func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 }
 
 func runTool(ctx context.Context, req *mcp.CallToolRequest, handler func(context.Context) error) (*mcp.CallToolResult, error) {
-	questions, state, err := run(ctx, "tools/call", req.Params.Name, req, req.Params.Meta, req.Params.RequestState, req.Params.InputResponses, handler)
+	p := req.Params
+	call := elicit.Call{Method: "tools/call", Target: p.Name, Request: req, Meta: p.Meta, State: p.RequestState}
+	questions, state, err := run(ctx, call, req, p.InputResponses, handler)
 	if err != nil || questions == nil {
 		return nil, err
 	}
@@ -75,8 +77,12 @@ func runTool(ctx context.Context, req *mcp.CallToolRequest, handler func(context
 // PromptWithAsker is [WithAsker] for the handler of a prompt.
 func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
-		questions, state, err := run(ctx, "prompts/get", req.Params.Name, req, req.Params.Meta, req.Params.RequestState,
-			req.Params.InputResponses, func(ctx context.Context) (err error) { result, err = handler(ctx, req); return err })
+		p := req.Params
+		call := elicit.Call{Method: "prompts/get", Target: p.Name, Request: req, Meta: p.Meta, State: p.RequestState}
+		questions, state, err := run(ctx, call, req, p.InputResponses, func(ctx context.Context) (err error) {
+			result, err = handler(ctx, req)
+			return err
+		})
 		switch {
 		case err != nil:
 			return nil, withCode(err)
@@ -90,8 +96,12 @@ func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 // ResourceWithAsker is [WithAsker] for the handler of a resource or of a template.
 func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
-		questions, state, err := run(ctx, "resources/read", req.Params.URI, req, req.Params.Meta, req.Params.RequestState,
-			req.Params.InputResponses, func(ctx context.Context) (err error) { result, err = handler(ctx, req); return err })
+		p := req.Params
+		call := elicit.Call{Method: "resources/read", Target: p.URI, Request: req, Meta: p.Meta, State: p.RequestState}
+		questions, state, err := run(ctx, call, req, p.InputResponses, func(ctx context.Context) (err error) {
+			result, err = handler(ctx, req)
+			return err
+		})
 		switch {
 		case err != nil:
 			return nil, withCode(err)
@@ -104,46 +114,30 @@ func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 
 // run calls a handler. If the call asks, run returns the questions and the state.
 func run(
-	ctx context.Context, method, target string, req mcp.Request, meta mcp.Meta, state string, answers mcp.InputResponseMap,
-	handler func(context.Context) error,
-) (mcp.InputRequestMap, string, error) {
-	call := elicit.Call{Method: method, Target: target, Request: req, Meta: meta, State: state}
+	ctx context.Context, call elicit.Call, req mcp.Request, answers mcp.InputResponseMap, handler func(context.Context) error,
+) (questions mcp.InputRequestMap, state string, err error) {
 	call.Answers = func() map[string]json.RawMessage { return AnswersOf(answers) }
-	call.Can = func() adapter.Capabilities { return declaredBy(req, meta) }
+	call.Can = func() adapter.Capabilities { return declaredBy(req, call.Meta) }
 	pending, err := elicit.Run(ctx, call, func(ctx context.Context, _ *elicit.Asker) error { return handler(ctx) })
-	var failed tripseal.WireError
-	if errors.As(err, &failed) {
+	if failed := (tripseal.WireError{}); errors.As(err, &failed) {
 		return nil, "", &jsonrpc.Error{Code: failed.Code, Message: failed.Message, Data: failed.Data}
 	}
 	if pending == nil {
 		return nil, "", err
 	}
-	questions := make(mcp.InputRequestMap, len(pending.Questions))
-	for _, q := range pending.Questions {
-		switch q.Kind {
-		case tripseal.KindForm:
-			questions[q.Key] = &mcp.ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: q.Schema}
-		case tripseal.KindURL:
-			questions[q.Key] = &mcp.ElicitParams{Mode: "url", Message: q.Message, URL: q.URL, ElicitationID: q.ElicitationID}
-		case tripseal.KindRoots:
-			questions[q.Key] = &mcp.ListRootsParams{}
-		default:
-			var plain mcp.CreateMessageParams
-			withTools := new(mcp.CreateMessageWithToolsParams)
-			if questions[q.Key] = &plain; json.Unmarshal(q.Params, &plain) != nil || hasTools(q.Params) {
-				questions[q.Key] = withTools
-				if err := json.Unmarshal(q.Params, withTools); err != nil {
-					return nil, "", fmt.Errorf("the params of a sampling request: %w", err)
-				}
-			}
+	text, err := json.Marshal(pending.Questions)
+	if err == nil {
+		err = json.Unmarshal(text, &questions)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("a question that the SDK cannot ask: %w", err)
+	}
+	for key, q := range pending.Questions {
+		if form, ok := questions[key].(*mcp.ElicitParams); ok && q.Schema != nil {
+			form.RequestedSchema = q.Schema // with its fields in their order
 		}
 	}
 	return questions, pending.State, nil
-}
-
-func hasTools(params json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return json.Unmarshal(params, &members) == nil && (members["tools"] != nil || members["toolChoice"] != nil)
 }
 
 // AnswersOf returns the answers that the SDK has decoded as JSON, for an [elicit.Arrival].
