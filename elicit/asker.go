@@ -120,7 +120,7 @@ func (a *Asker) ask(asked *Question) *question {
 	if q.action != "" && q.to == words {
 		return q
 	}
-	if q.action != "" && q.to != (wording{}) && !repeated {
+	if q.action != "" && q.to != (wording{}) {
 		a.drop(key)
 	}
 	a.send(q, asked)
@@ -134,12 +134,12 @@ func (a *Asker) send(q *question, asked *Question) {
 	}
 }
 
-// toSend returns the questions of this round, sorted by their keys.
-func (a *Asker) toSend() (list []Question) {
-	for _, key := range slices.Sorted(maps.Keys(a.questions)) {
-		if q := a.questions[key]; q.toSend != nil {
-			list = append(list, *q.toSend)
-			q.asked, q.askedAfter = q.made, q.place
+// toSend returns the questions of this round.
+func (a *Asker) toSend() map[string]Question {
+	list := make(map[string]Question)
+	for key, q := range a.questions {
+		if q.toSend != nil {
+			list[key], q.asked, q.askedAfter = *q.toSend, q.made, q.place
 		}
 	}
 	if len(list) == 0 {
@@ -161,7 +161,7 @@ func (a *Asker) checkProgress() {
 		return
 	}
 	if a.idle++; a.idle > maxIdle {
-		a.fail("%d rounds in a row brought no answer that counts: the client sends none, or a question reads differently "+
+		a.fail("more than %d rounds in a row brought no answer that counts: the client sends none, or a question reads differently "+
 			"every time (compute what changes with Once)", maxIdle)
 	}
 }

@@ -226,33 +226,14 @@ func schemaOf(fields []field) json.RawMessage {
 	var required []string
 	for i := range fields {
 		f := &fields[i]
+		p := property{Type: f.kind, Description: f.description, Format: f.format, Enum: f.enum}
+		if f.list {
+			p = property{Type: "array", Description: f.description, Items: &property{Type: f.kind, Enum: f.enum}}
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendJSON(b, f.name), ':')
-		of := *f
-		if f.list {
-			b = append(b, `{"type":"array"`...)
-			if f.description != "" {
-				b = appendJSON(append(b, `,"description":`...), f.description)
-			}
-			b = append(b, `,"items":`...)
-			of.description = ""
-		}
-		b = appendJSON(append(b, `{"type":`...), of.kind)
-		if of.description != "" {
-			b = appendJSON(append(b, `,"description":`...), of.description)
-		}
-		if of.format != "" {
-			b = appendJSON(append(b, `,"format":`...), of.format)
-		}
-		if of.enum != nil {
-			b = appendJSON(append(b, `,"enum":`...), of.enum)
-		}
-		b = append(b, '}')
-		if f.list {
-			b = append(b, '}')
-		}
+		b = appendJSON(append(appendJSON(b, f.name), ':'), p)
 		if f.required {
 			required = append(required, f.name)
 		}
@@ -264,8 +245,8 @@ func schemaOf(fields []field) json.RawMessage {
 	return append(b, '}')
 }
 
-// appendJSON appends the JSON text of strings.
+// appendJSON appends the JSON text of texts, which can always be written.
 func appendJSON(dst []byte, value any) []byte {
-	text, _ := json.Marshal(value) // a string, or a list of strings, can always be written
+	text, _ := json.Marshal(value)
 	return append(dst, text...)
 }

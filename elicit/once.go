@@ -26,7 +26,6 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		return none, ask.pending()
 	}
 	if before := ask.values[key]; before != nil {
-		ask.after = max(ask.after, before.after)
 		kept, ok := reread[T](before.text)
 		if !ok {
 			ask.fail("the value that Once keeps under the key %s comes from another release and does not fit its type: "+

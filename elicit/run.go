@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -45,14 +46,14 @@ type Call struct {
 
 // Pending has what a call asks in place of its result.
 type Pending struct {
-	State     string     // for the result's requestState; signed, so that the boundary knows whose state it is
-	Questions []Question // for the result's inputRequests
+	State     string              // for the result's requestState; signed, so that the boundary knows whose state it is
+	Questions map[string]Question // for the result's inputRequests, which is the JSON of this map
 }
 
 // Asked returns the questions as [tripseal.Boundary.Seal] takes them.
 func (p *Pending) Asked() (list []tripseal.Question) {
-	for _, q := range p.Questions {
-		list = append(list, tripseal.Question{Key: q.Key, Kind: q.Kind})
+	for key, q := range p.Questions {
+		list = append(list, tripseal.Question{Key: key, Kind: q.Kind})
 	}
 	return list
 }
@@ -87,7 +88,7 @@ func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) e
 	if a.mistake == nil && !a.asks {
 		return nil, err
 	}
-	var questions []Question
+	var questions map[string]Question
 	switch {
 	case a.mistake != nil:
 	case arrival == nil:
@@ -145,13 +146,14 @@ func readAnswer(raw json.RawMessage, kind tripseal.Kind) (action Action, content
 	if len(raw) == 0 || !utf8.Valid(raw) || json.Unmarshal(raw, &members) != nil {
 		return "", "", false
 	}
-	telling := [...]string{tripseal.KindForm: "action", tripseal.KindURL: "action", tripseal.KindSampling: "role", tripseal.KindRoots: "roots"}
-	for _, name := range telling[1:] {
-		if _, has := members[name]; int(kind) >= len(telling) || has != (name == telling[kind]) {
+	tells := map[tripseal.Kind]string{tripseal.KindSampling: "role", tripseal.KindRoots: "roots"}[kind]
+	tells = cmp.Or(tells, "action")
+	for _, name := range [...]string{"action", "role", "roots"} {
+		if _, has := members[name]; has != (name == tells) {
 			return "", "", false
 		}
 	}
-	if telling[kind] != "action" {
+	if tells != "action" {
 		return Accept, string(raw), !hasNull(string(raw)) // decoded, a null could be a nil that the handler does not expect
 	}
 	text, _ := textOf(members["action"])

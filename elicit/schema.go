@@ -26,15 +26,23 @@ type field struct {
 
 // property is a property of a schema, as the protocol allows it in forms.
 type property struct {
-	Type                                   string
-	Title, Description, Format             string
-	Enum, EnumNames                        []string
-	OneOf, AnyOf                           []choice
-	Items                                  *property
-	Minimum, Maximum, MinLength, MaxLength *float64
-	MinItems, MaxItems                     *float64
-	UniqueItems                            bool
-	Default                                any
+	Type        string    `json:"type,omitempty"`
+	Title       string    `json:"title,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Format      string    `json:"format,omitempty"`
+	Enum        []string  `json:"enum,omitempty"`
+	EnumNames   []string  `json:"enumNames,omitempty"`
+	OneOf       []choice  `json:"oneOf,omitempty"`
+	AnyOf       []choice  `json:"anyOf,omitempty"`
+	Items       *property `json:"items,omitempty"`
+	Minimum     *float64  `json:"minimum,omitempty"`
+	Maximum     *float64  `json:"maximum,omitempty"`
+	MinLength   *float64  `json:"minLength,omitempty"`
+	MaxLength   *float64  `json:"maxLength,omitempty"`
+	MinItems    *float64  `json:"minItems,omitempty"`
+	MaxItems    *float64  `json:"maxItems,omitempty"`
+	UniqueItems bool      `json:"uniqueItems,omitempty"`
+	Default     any       `json:"default,omitempty"`
 }
 
 type choice struct{ Const, Title, Description string }

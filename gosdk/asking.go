@@ -106,45 +106,31 @@ func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 // run calls a handler. If the call asks, run returns the questions and the state.
 func run(
 	ctx context.Context, req mcp.Request, handler func(context.Context) error,
-) (mcp.InputRequestMap, string, error) {
+) (questions mcp.InputRequestMap, state string, err error) {
 	c, _ := readCall(req)
 	call := elicit.Call{Method: c.method, Target: c.target, Request: req, Meta: c.meta, State: c.token}
 	call.Answers = func() map[string]json.RawMessage { return answersOf(c.answers) }
 	call.Can = func() adapter.Capabilities { return declared(req.GetSession(), c.meta) }
 	pending, err := elicit.Run(ctx, call, func(ctx context.Context, _ *elicit.Asker) error { return handler(ctx) })
-	var failed tripseal.WireError
-	if errors.As(err, &failed) {
+	if failed := (tripseal.WireError{}); errors.As(err, &failed) {
 		return nil, "", &jsonrpc.Error{Code: failed.Code, Message: failed.Message, Data: failed.Data}
 	}
 	if pending == nil {
 		return nil, "", err
 	}
-	questions := make(mcp.InputRequestMap, len(pending.Questions))
-	for _, q := range pending.Questions {
-		switch q.Kind {
-		case tripseal.KindForm:
-			questions[q.Key] = &mcp.ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: q.Schema}
-		case tripseal.KindURL:
-			questions[q.Key] = &mcp.ElicitParams{Mode: "url", Message: q.Message, URL: q.URL, ElicitationID: q.ElicitationID}
-		case tripseal.KindRoots:
-			questions[q.Key] = &mcp.ListRootsParams{}
-		default:
-			var plain mcp.CreateMessageParams
-			withTools := new(mcp.CreateMessageWithToolsParams)
-			if questions[q.Key] = &plain; json.Unmarshal(q.Params, &plain) != nil || hasTools(q.Params) {
-				questions[q.Key] = withTools
-				if err := json.Unmarshal(q.Params, withTools); err != nil {
-					return nil, "", fmt.Errorf("the params of a sampling request: %w", err)
-				}
-			}
+	text, err := json.Marshal(pending.Questions)
+	if err == nil {
+		err = json.Unmarshal(text, &questions)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("a question that the SDK cannot ask: %w", err)
+	}
+	for key, q := range pending.Questions {
+		if form, ok := questions[key].(*mcp.ElicitParams); ok && q.Schema != nil {
+			form.RequestedSchema = q.Schema // with its fields in their order
 		}
 	}
 	return questions, pending.State, nil
-}
-
-func hasTools(params json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return json.Unmarshal(params, &members) == nil && (members["tools"] != nil || members["toolChoice"] != nil)
 }
 
 // answersOf returns the answers that the SDK has decoded as JSON.

@@ -43,13 +43,13 @@ func AskingTool[In, Out any](
 func WithAsker(handler server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		c := call{"tools/call", req.Params.Meta, &req.Params.MultiRoundTripParams}
-		pending, err := run(ctx, c, req.Params.Name, req, func(ctx context.Context) (err error) {
+		asked, err := run(ctx, c, req.Params.Name, req, func(ctx context.Context) (err error) {
 			result, err = handler(ctx, req)
 			return err
 		})
 		switch {
-		case pending != nil:
-			return pending.ToolResult(), nil
+		case asked.RequestState != "":
+			return &mcp.CallToolResult{Result: inputRequired, MultiRoundTripResult: asked}, nil
 		case elicit.IsForClient(err):
 			return mcp.NewToolResultError(err.Error()), nil
 		case err != nil:
@@ -63,13 +63,13 @@ func WithAsker(handler server.ToolHandlerFunc) server.ToolHandlerFunc {
 func PromptWithAsker(handler server.PromptHandlerFunc) server.PromptHandlerFunc {
 	return func(ctx context.Context, req mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
 		c := call{"prompts/get", req.Params.Meta, &req.Params.MultiRoundTripParams}
-		pending, err := run(ctx, c, req.Params.Name, req, func(ctx context.Context) (err error) {
+		asked, err := run(ctx, c, req.Params.Name, req, func(ctx context.Context) (err error) {
 			result, err = handler(ctx, req)
 			return err
 		})
 		switch {
-		case pending != nil:
-			return pending.PromptResult(), nil
+		case asked.RequestState != "":
+			return &mcp.GetPromptResult{Result: inputRequired, MultiRoundTripResult: asked}, nil
 		case elicit.IsForClient(err): // mcp-go would send it as an internal error
 			if passed := passage.From(ctx); passed != nil && passed.Exchange != nil {
 				passed.Exchange.AnswerWith(tripseal.WireError{Code: mcp.INVALID_PARAMS, Message: err.Error()})
@@ -82,10 +82,12 @@ func PromptWithAsker(handler server.PromptHandlerFunc) server.PromptHandlerFunc 
 	}
 }
 
-// run calls a handler. If the call asks, run returns the questions.
+var inputRequired = mcp.Result{ResultType: mcp.ResultTypeInputRequired}
+
+// run calls a handler. If the call asks, run returns the questions and the state.
 func run(
 	ctx context.Context, c call, target string, req any, handler func(context.Context) error,
-) (*server.InputRequestBuilder, error) {
+) (asked mcp.MultiRoundTripResult, err error) {
 	called := elicit.Call{Method: c.method, Target: target, Request: req, State: c.in.RequestState}
 	called.Answers = func() map[string]json.RawMessage { return answersOf(c.in.InputResponses) }
 	called.Can = func() adapter.Capabilities { return declaredBy(ctx, c.meta) }
@@ -97,26 +99,22 @@ func run(
 	}
 	pending, err := elicit.Run(ctx, called, func(ctx context.Context, _ *elicit.Asker) error { return handler(ctx) })
 	if pending == nil {
-		return nil, err
+		return asked, err
 	}
-	asking := server.NewInputRequestBuilder(pending.State)
-	for _, q := range pending.Questions {
-		switch q.Kind {
-		case tripseal.KindForm:
-			asking.Elicit(q.Key, mcp.ElicitationParams{Mode: "form", Message: q.Message, RequestedSchema: q.Schema})
-		case tripseal.KindURL:
-			asking.Elicit(q.Key, mcp.ElicitationParams{Mode: "url", Message: q.Message, URL: q.URL, ElicitationID: q.ElicitationID})
-		case tripseal.KindRoots:
-			asking.Roots(q.Key)
-		default:
-			var params mcp.CreateMessageParams
-			if err := json.Unmarshal(q.Params, &params); err != nil {
-				return nil, fmt.Errorf("mcpgo: the params of a sampling request: %w", err)
-			}
-			asking.Sample(q.Key, params)
+	text, err := json.Marshal(pending.Questions)
+	if err == nil {
+		err = json.Unmarshal(text, &asked.InputRequests)
+	}
+	if err != nil {
+		return asked, fmt.Errorf("mcpgo: a question that mcp-go cannot ask: %w", err)
+	}
+	for key, q := range asked.InputRequests {
+		if schema := pending.Questions[key].Schema; schema != nil {
+			q.Elicitation.RequestedSchema = schema // with its fields in their order
 		}
 	}
-	return asking, nil
+	asked.RequestState = pending.State
+	return asked, nil
 }
 
 // answersOf returns the answers that mcp-go has got from an older client, as JSON.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,41 +15,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk"
 )
 
-// answers maps the first word of each question to what a guest answers who wants a room.
-func answers() map[string]*mcp.ElicitResult {
-	accept := func(content map[string]any) *mcp.ElicitResult {
-		return &mcp.ElicitResult{Action: "accept", Content: content}
+// serve starts the server on the named SDK.
+func serve(t *testing.T, sdk string) (d *desk, url string) {
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return map[string]*mcp.ElicitResult{
-		"How":   accept(map[string]any{"nights": 3, "guests": 2}),
-		"Which": accept(map[string]any{"kind": "double"}),
-		"Shall": accept(map[string]any{"ok": true}),
-		"Book":  accept(map[string]any{"ok": true}),
+	d = new(desk)
+	handler, err := d.handler(sdk, boundary)
+	if err != nil {
+		t.Fatal(err)
 	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.HandleFunc("/pay/{number}", d.pay)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	d.site = web.URL
+	return d, web.URL + "/mcp"
 }
 
-// ask calls the tool. It returns what the tool said, and the first words of the questions.
-func ask(t *testing.T, url, revision string, answers map[string]*mcp.ElicitResult) (said string, asked []string) {
+// fly calls the tool with the published client. It returns what the tool said, and the first words of the questions.
+func fly(t *testing.T, url string, opens bool, answer func(word string, q *mcp.ElicitParams) *mcp.ElicitResult) (said string, asked []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	can := &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+	if opens {
+		can.URL = &mcp.URLElicitationCapabilities{}
+	}
+	rounds := make(chan struct{}, 1) // the client asks all questions of a round at once
 	client := mcp.NewClient(&mcp.Implementation{Name: "guest", Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: can},
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			rounds <- struct{}{}
+			defer func() { <-rounds }()
 			word, _, _ := strings.Cut(req.Params.Message, " ")
 			asked = append(asked, word)
-			return answers[word], nil
-		},
-		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			asked = append(asked, "sample")
-			note := &mcp.TextContent{Text: "Looking forward!"}
-			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: note}, nil
+			return answer(word, req.Params), nil
 		},
 	})
-	options := &mcp.ClientSessionOptions{ProtocolVersion: revision}
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, options)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,45 +69,85 @@ func ask(t *testing.T, url, revision string, answers map[string]*mcp.ElicitResul
 	said = result.Content[0].(*mcp.TextContent).Text
 	var booking Booking
 	if json.Unmarshal([]byte(said), &booking) == nil && booking.Number != "" {
-		said = booking.Text + "; " + booking.Note
+		said = booking.Text
 	}
+	slices.Sort(asked[:min(2, len(asked))])
 	return said, asked
 }
 
-func TestAGuestGetsWhatTheGuestAgreedTo(t *testing.T) {
-	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
-	t.Cleanup(web.Close)
-	no := func(action string) *mcp.ElicitResult { return &mcp.ElicitResult{Action: action} }
-	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
-		said, asked := ask(t, web.URL, revision, answers())
-		if said != "booked a double in Rome, 3 nights for 360; Looking forward!" {
-			t.Errorf("%s: %s", revision, said)
+func accept(content map[string]any) *mcp.ElicitResult {
+	return &mcp.ElicitResult{Action: "accept", Content: content}
+}
+
+func TestAPassengerGetsWhatThePassengerAgreedTo(t *testing.T) {
+	const booked = "booked Ada on flight TS101 to Rome for 180"
+	for _, sdk := range []string{"go-sdk", "mcp-go"} {
+		_, url := serve(t, sdk)
+		usual := map[string]*mcp.ElicitResult{
+			"Who": accept(map[string]any{"name": "Ada", "bags": 2}), "Which": accept(map[string]any{"flight": "TS101"}), "Book": accept(map[string]any{"ok": true}),
 		}
-		if !slices.Equal(asked, []string{"How", "Which", "Shall", "sample", "Book"}) {
-			t.Errorf("%s: asked %s", revision, asked)
+		pays := 0
+		answer := func(word string, q *mcp.ElicitParams) *mcp.ElicitResult {
+			if word != "Pay" {
+				return usual[word]
+			}
+			if pays++; pays == 2 { // the first time, the user only agrees to open the page
+				response, err := http.Get(q.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+			}
+			return accept(nil)
+		}
+		for _, opens := range []bool{false, true} {
+			said, asked := fly(t, url, opens, answer)
+			want := map[bool][]string{false: {"Which", "Who", "Book"}, true: {"Which", "Who", "Pay", "Pay"}}[opens]
+			if said != booked || !slices.Equal(asked, want) {
+				t.Errorf("%s: %s; asked %s", sdk, said, asked)
+			}
 		}
 		for _, c := range []struct {
 			word   string
 			answer *mcp.ElicitResult
 			want   string
 		}{
-			{"How", no("cancel"), "the question stay was cancelled"},
-			{"How", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"nights": 0, "guests": 2}},
-				"a stay has 1 to 30 nights and 1 to 4 guests"},
-			{"Which", no("decline"), "the question room was declined"},
-			{"Shall", no("decline"), "booked a double in Rome, 3 nights for 360; "},
-			{"Book", no("cancel"), "the question confirm was cancelled"},
-			{"Book", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": false}}, "nothing was booked"},
+			{"Who", &mcp.ElicitResult{Action: "cancel"}, "the question passenger was cancelled"},
+			{"Who", accept(map[string]any{"name": "Ada", "bags": 3}), "a passenger has at most 2 bags"},
+			{"Which", &mcp.ElicitResult{Action: "decline"}, "the question flight was declined"},
+			{"Book", accept(map[string]any{"ok": false}), "nothing was booked"},
 		} {
-			changed := answers()
-			changed[c.word] = c.answer
-			if said, _ := ask(t, web.URL, revision, changed); said != c.want {
-				t.Errorf("%s, %s: %s", revision, c.word, said)
+			said, _ := fly(t, url, false, func(word string, q *mcp.ElicitParams) *mcp.ElicitResult {
+				if word == c.word {
+					return c.answer
+				}
+				return answer(word, q)
+			})
+			if said != c.want {
+				t.Errorf("%s, %s: %s", sdk, c.word, said)
 			}
+		}
+	}
+}
+
+// typist types the answer to the last prompt of the terminal.
+type typist struct{ screen *bytes.Buffer }
+
+func (t typist) Read(p []byte) (int, error) {
+	words := strings.Fields(strings.TrimSuffix(t.screen.String(), " (or no): "))
+	return copy(p, map[string]string{"name": "Ada", "bags": "1", "flight": "TS205", "ok": "yes"}[words[len(words)-1]]+"\n"), nil
+}
+
+func TestTheTerminalAsksThePassenger(t *testing.T) {
+	for _, sdk := range []string{"go-sdk", "mcp-go"} {
+		d, url := serve(t, sdk)
+		d.site = "" // no link
+		screen := new(bytes.Buffer)
+		if err := call(t.Context(), url, typist{screen}, screen); err != nil {
+			t.Fatal(err)
+		}
+		if got := screen.String(); !strings.Contains(got, "booked Ada on flight TS205 to Rome for 150") || !strings.Contains(got, "TS101  09:10 to Rome") {
+			t.Errorf("%s: %s", sdk, got)
 		}
 	}
 }

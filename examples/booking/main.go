@@ -1,146 +1,86 @@
-// Booking is a small server to start from. Its tool asks the user several questions, one after the
-// other. Some depend on earlier answers. Between two questions the server stores nothing.
+// Booking is a small server to start from, on either SDK. Its tool asks the user several questions. Some depend on
+// earlier answers. Between two questions the server stores nothing.
 //
-//	go run ./examples/booking                        stdio, for one client
-//	go run ./examples/booking -http 127.0.0.1:8080   HTTP
+//	go run ./examples/booking -http 127.0.0.1:8080                 the official SDK
+//	go run ./examples/booking -http 127.0.0.1:8080 -sdk mcp-go     mcp-go
+//	go run ./examples/booking -call http://127.0.0.1:8080/mcp      in another terminal: answer by keyboard
 package main
 
 import (
 	"context"
-	"crypto/rand"
 	"flag"
 	"fmt"
 	"log"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
+	"os"
 	"time"
 
+	gomcp "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/mcpgo"
+	"github.com/tripseal/tripseal/wire"
 )
 
-// Args are the arguments of the tool.
-type Args struct {
-	City string `json:"city" jsonschema:"where to stay"`
-}
-
-// Booking is the result of the tool.
-type Booking struct {
-	Number string `json:"number"`
-	Text   string `json:"text"`
-	Note   string `json:"note,omitempty"`
-}
-
-// The forms that the tool asks the user to fill in.
-type (
-	Stay struct {
-		Nights int `json:"nights" jsonschema:"how many nights"`
-		Guests int `json:"guests" jsonschema:"how many guests"`
-	}
-	Room struct {
-		Kind string `json:"kind" jsonschema:"which room"`
-	}
-	Confirm struct {
-		OK bool `json:"ok" jsonschema:"book it"`
-	}
-)
-
-// prices has the price of one night for each kind of room. prices[true] has the rooms for
-// one guest, prices[false] the rooms for several guests.
-var prices = map[bool]map[string]int{
-	true:  {"single": 80, "suite": 240},
-	false: {"double": 120, "suite": 240},
-}
-
-// book is the handler of the tool. It runs from its beginning in every round. If the user
-// has already answered a question, book gets the answer at once. At the first question
-// without an answer, book returns an error. Package elicit then asks the user.
-func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
-	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
-	if err != nil {
-		return Booking{}, err
-	}
-	// The form checks the type of an answer; the handler checks its value.
-	if stay.Nights < 1 || stay.Nights > 30 || stay.Guests < 1 || stay.Guests > 4 {
-		return Booking{}, fmt.Errorf("a stay has 1 to 30 nights and 1 to 4 guests")
-	}
-	// The rooms to choose from depend on the previous answer.
-	rooms := prices[stay.Guests == 1]
-	kinds := slices.Sorted(maps.Keys(rooms))
-	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds...)).Value()
-	if err != nil {
-		return Booking{}, err
-	}
-	// If the user declines, there is no note. The user is asked only once: later rounds
-	// remember the answer, even if the user declined.
-	note := ""
-	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
-	if err != nil {
-		return Booking{}, err
-	}
-	if wanted == elicit.Accept && write.OK {
-		prompt := fmt.Sprintf("Write one friendly sentence to a hotel in %s that expects %d guests.", in.City, stay.Guests)
-		sample, err := elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{
-			{Role: "user", Content: &mcp.TextContent{Text: prompt}},
-		}}).Value()
+// handler returns the protected server, on the named SDK.
+func (d *desk) handler(sdk string, boundary *tripseal.Boundary) (http.Handler, error) {
+	// With sign-in, leave AllowAnonymous out and set User: then a state works for its user only.
+	switch sdk {
+	case "go-sdk":
+		srv := mcp.NewServer(&mcp.Implementation{Name: "booking", Version: "1.0.0"}, nil)
+		mcp.AddTool(srv, &mcp.Tool{Name: "book", Description: "Book a flight"}, gosdk.AskingTool(d.book))
+		return gosdk.Protect(srv, boundary, &gosdk.Options{AllowAnonymous: true}).Handler(nil), nil
+	case "mcp-go":
+		engine, err := wire.New(wire.Config{Boundary: boundary})
 		if err != nil {
-			return Booking{}, err
+			return nil, err
 		}
-		for _, content := range sample.Content {
-			if text, ok := content.(*mcp.TextContent); ok {
-				note += text.Text
-			}
-		}
+		srv := server.NewMCPServer("booking", "1.0.0", server.WithElicitation())
+		tool := gomcp.NewTool("book", gomcp.WithDescription("Book a flight"), gomcp.WithInputSchema[Args]())
+		srv.AddTool(tool, mcpgo.AskingTool(d.book))
+		return mcpgo.Handler(srv, engine, wire.Options{AllowAnonymous: true}), nil
 	}
-	// In the first round that gets here, elicit.Once generates the number. In later rounds it
-	// returns the same number.
-	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
-	if err != nil {
-		return Booking{}, err
-	}
-	offer := fmt.Sprintf("a %s in %s, %d nights for %d", room.Kind, in.City, stay.Nights, rooms[room.Kind]*stay.Nights)
-	confirm, err := elicit.Form[Confirm](ask, "confirm", "Book "+offer+"?").Value()
-	if err != nil {
-		return Booking{}, err
-	}
-	if !confirm.OK {
-		return Booking{}, fmt.Errorf("nothing was booked")
-	}
-	return Booking{number, "booked " + offer, note}, nil
-}
-
-// newServer returns the protected server.
-func newServer(config tripseal.Config) (*mcp.Server, error) {
-	boundary, err := tripseal.New(config)
-	if err != nil {
-		return nil, err
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "booking", Version: "1.0.0"}, nil)
-	elicit.AddTool(gosdk.Protect(server, boundary, nil), &mcp.Tool{Name: "book", Description: "Book a room"}, book)
-	return server, nil
+	return nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", sdk)
 }
 
 func main() {
-	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 means any")
+	sdk := flag.String("sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
+	url := flag.String("call", "", "`URL` of a server to call from this terminal")
 	flag.Parse()
-	server, err := newServer(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com"})
+	if *url != "" {
+		if err := call(context.Background(), *url, os.Stdin, os.Stdout); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		log.Fatal(err)
-	}
-	if *address == "" {
-		log.Fatal(server.Run(context.Background(), &mcp.StdioTransport{}))
 	}
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("serving http://%s\n", listener.Addr())
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	d := &desk{site: "http://" + listener.Addr().String()}
+	handler, err := d.handler(*sdk, boundary)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.HandleFunc("/pay/{number}", d.pay)
+	fmt.Printf("serving %s/mcp\n", d.site)
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
+}
+
+// pay is the page that the link leads to. A real one checks that the user who opens it is the one who asked for it.
+func (d *desk) pay(w http.ResponseWriter, r *http.Request) {
+	d.paid.Store(r.PathValue("number"), true)
+	fmt.Fprintln(w, "Paid. Go back to your client, and accept the question again.")
 }

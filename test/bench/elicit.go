@@ -8,22 +8,20 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/tripseal/tripseal"
-	"github.com/tripseal/tripseal/gosdk"
-	"github.com/tripseal/tripseal/gosdk/elicit"
+	"github.com/tripseal/tripseal/elicit"
 )
 
-// elicitComparisons measure a question that the user answered in an earlier round: the
-// handler asks it again in every round, and gets the recorded answer.
+// answeredQuestions is how many answered questions one run of the comparisons below has.
+const answeredQuestions = 8
+
+// elicitComparisons measure questions that the user answered in earlier rounds: the handler asks them again in every
+// round, and gets the recorded answers. The last round of a call of package elicit is compared with handlers that keep
+// the answers by hand.
 func elicitComparisons() []comparison {
-	const about = "elicit, a question that was answered in an earlier round"
-	limits := []limit{{"tripseal", moreAllocations, 60}}
-	return []comparison{
-		{title: about, limits: limits, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore()}}},
-		{title: about + ", with an Enum", limits: limits, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore(regions())}}},
-	}
+	about := fmt.Sprintf("elicit, %d questions that were answered in earlier rounds", answeredQuestions)
+	limits := []limit{{"tripseal", moreAllocations, 16 * answeredQuestions}, {"tripseal", moreNanoseconds, 2000 * answeredQuestions}}
+	return []comparison{{title: about, limits: limits, contenders: []contender{answeredByHand(), {"tripseal", 0, answeredBefore()}}}}
 }
 
 type deployment struct {
@@ -36,10 +34,8 @@ const whereTo = "Where shall version 1.4.2 of the frontend be deployed?"
 
 var chosen = map[string]any{"region": "eu-west", "canary": true, "replicas": 3}
 
-func regions() elicit.FormOption { return elicit.Enum("region", "eu-west", "eu-north", "us-east") }
-
 // answeredByHand does the least that a handler without package elicit must do. It computes a
-// digest of a question whose schema it has as text, and decodes the answer without checking it.
+// digest of each question, whose schema it has as text, and decodes the answer without checking it.
 func answeredByHand() contender {
 	schema := []byte(`{"type":"object","properties":{"region":{"type":"string","description":"where to deploy","enum":["eu-west","eu-north","us-east"]},` +
 		`"canary":{"type":"boolean","description":"whether to deploy to one machine first"},` +
@@ -47,96 +43,92 @@ func answeredByHand() contender {
 	answer, err := json.Marshal(chosen)
 	check(err)
 	return contender{"by hand: SHA-256 and json.Unmarshal", 0, func() {
-		sha256.Sum256(append([]byte(whereTo), schema...))
-		var got deployment
-		check(json.Unmarshal(answer, &got))
-		if !got.Canary {
-			panic("not the answer")
+		for range answeredQuestions {
+			sha256.Sum256(append([]byte(whereTo), schema...))
+			var got deployment
+			check(json.Unmarshal(answer, &got))
+			if !got.Canary {
+				panic("not the answer")
+			}
 		}
 	}}
 }
 
-// answeredBefore returns a function that asks a question as a handler does in the last of
-// three rounds. The question was answered in the first round.
-func answeredBefore(options ...elicit.FormOption) func() {
-	form := func(ask *elicit.Asker, key string) error {
-		got, err := elicit.Form[deployment](ask, key, whereTo, options...).Value()
+// answeredBefore returns a function that runs the last round of a call. All its questions were answered before.
+func answeredBefore() func() {
+	i := newInterview(func(ask *elicit.Asker, key string) error {
+		got, err := elicit.Form[deployment](ask, key, whereTo).Value()
 		if err == nil && !got.Canary {
 			panic("not the answer")
 		}
 		return err
-	}
-	i := newInterview(form, chosen)
-	last, asked := i.call(2), 0
-	return func() {
-		if asked++; asked == 900 { // below the limit: one run may ask at most 1000 times under one key
-			i.send(last)
-			asked = 0
-		}
-		check(form(i.ask, question+"0"))
-	}
+	}, chosen)
+	last := i.call(answeredQuestions)
+	return func() { i.run(last) }
 }
 
-// interview is a server with one tool, and its client. The tool asks a question in each round. The
-// argument of a call is how many questions it asks.
+// interview is a handler that asks one question in each round.
 type interview struct {
-	session *mcp.ClientSession
-	answer  *mcp.ElicitResult // the answer to every question
-	ask     *elicit.Asker     // what the handler got in the last round
+	boundary *tripseal.Boundary
+	form     func(ask *elicit.Asker, key string) error
+	answer   json.RawMessage // the answer to every question
 }
 
-type interviewArguments struct {
-	Rounds int `json:"rounds"`
+// visit is a request of an interview.
+type visit struct {
+	token   string
+	arrival elicit.Arrival
+	rounds  int // how many questions the call asks
 }
 
-func newInterview(form func(ask *elicit.Asker, key string) error, answer map[string]any) *interview {
-	quiet := slog.New(slog.DiscardHandler)
+func newInterview(form func(ask *elicit.Asker, key string) error, content map[string]any) *interview {
 	b, err := tripseal.New(tripseal.Config{
-		Keys: tripseal.Ephemeral(), Audience: audience, Logger: quiet, MaxRounds: tripseal.NoLimit, MaxState: 1 << 20,
+		Keys: tripseal.Ephemeral(), Audience: audience, Logger: slog.New(slog.DiscardHandler), MaxRounds: tripseal.NoLimit, MaxState: 1 << 20,
 	})
 	check(err)
-	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	protected := gosdk.Protect(server, b, &gosdk.Options{Logger: quiet})
-	i := &interview{answer: &mcp.ElicitResult{Action: "accept", Content: answer}}
-	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, in interviewArguments) (string, error) {
-		i.ask = ask
-		for n := range in.Rounds {
-			if err := form(ask, fmt.Sprint(question, n)); err != nil {
-				return "", err
+	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content})
+	check(err)
+	return &interview{b, form, answer}
+}
+
+// run runs the handler with what arrived. It returns nil if the call is done.
+func (i *interview) run(v *visit) *elicit.Pending {
+	pending, err := elicit.Run(elicit.Arrive(context.Background(), &v.arrival), elicit.Call{}, func(_ context.Context, ask *elicit.Asker) error {
+		for n := range v.rounds {
+			if err := i.form(ask, fmt.Sprint(question, n)); err != nil {
+				return err
 			}
 		}
-		return "done", nil
+		return nil
 	})
-	i.session = inMemory(server, sdkClient(false))
-	return i
+	check(err)
+	return pending
 }
 
-// call calls the tool, and answers its questions until the call is complete. It returns the last
-// request, which has the answer to the last question.
-func (i *interview) call(rounds int) (last *mcp.CallToolParams) {
-	last = &mcp.CallToolParams{Name: target, Arguments: interviewArguments{rounds}}
-	for range rounds {
-		asking := i.send(last)
-		last = &mcp.CallToolParams{
-			Name: target, Arguments: last.Arguments, RequestState: asking.RequestState, InputResponses: mcp.InputResponseMap{},
-		}
-		for key := range asking.InputRequests {
-			last.InputResponses[key] = i.answer
-		}
+// send opens the token of a request, and runs the handler. If it asks, send returns the next request, with the answers.
+func (i *interview) send(v *visit) (next *visit) {
+	round, err := i.boundary.Open(context.Background(), tripseal.Request{Method: "tools/call", Target: target}, v.token)
+	check(err)
+	v.arrival.State, _ = round.Elicit()
+	pending := i.run(v)
+	if pending == nil {
+		return nil
 	}
-	if i.send(last).NeedsInput() {
-		panic("the call asks more than it should")
+	next = &visit{rounds: v.rounds, arrival: elicit.Arrival{Answers: map[string]json.RawMessage{}}}
+	next.token, err = i.boundary.Seal(context.Background(), &round, &pending.State, pending.Asked()...)
+	check(err)
+	for key := range pending.Questions {
+		next.arrival.Answers[key] = i.answer
+	}
+	return next
+}
+
+// call answers the questions of a call until it is complete. It returns the last request.
+func (i *interview) call(rounds int) (last *visit) {
+	for next := (&visit{rounds: rounds}); next != nil; next = i.send(last) {
+		last = next
 	}
 	return last
-}
-
-func (i *interview) send(params *mcp.CallToolParams) *mcp.CallToolResult {
-	result, err := i.session.CallTool(context.Background(), params)
-	check(err)
-	if result.IsError {
-		panic("the call failed")
-	}
-	return result
 }
 
 // remarks returns an interview with answers of 512 bytes.

@@ -46,6 +46,7 @@ var (
 	nanoseconds     = figureOf{"ns", func(r, _ row) float64 { return r.nanos }}
 	ratio           = figureOf{"ratio", func(r, _ row) float64 { return r.ratio }}
 	allocations     = figureOf{"allocations", func(r, _ row) float64 { return *r.allocs }}
+	moreNanoseconds = figureOf{"more ns than the first row", func(r, first row) float64 { return r.nanos - first.nanos }}
 	moreAllocations = figureOf{"more allocations than the first row", func(r, first row) float64 {
 		return *r.allocs - *first.allocs
 	}}
