@@ -22,6 +22,10 @@ async def call(url, mode, tool, arguments, answers, thinks=0):
     async def answer(context, params) -> ElicitResult:
         asked.append(params.message)
         await asyncio.sleep(thinks)
+        if params.mode == "url":
+            async with httpx2.AsyncClient() as browser:
+                (await browser.get(params.url)).raise_for_status()
+            return ElicitResult(action="accept")
         content = {field: answers.get(field) for field in params.requested_schema["properties"]}
         return ElicitResult(action="accept", content={**content, "note": None})
 
@@ -48,6 +52,7 @@ async def flow(mode: str, deploy: str, booking: str = "") -> None:
     result, asked = await call(booking, mode, "book", {"city": "Rome"}, answers)
     booked = result.structured_content
     assert booked["text"] == "booked Ada on flight TS101 to Rome for 180", result
+    # The last is a link. The TypeScript client declares none, and gets a form.
     assert len(asked) == 3, (booked, asked)
     print(f"Python client, {mode}: {booked['text']}")
 
