@@ -95,6 +95,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = &inner
 	}
 	h.older.ServeHTTP(session, r)
+	if !session.began && w.Header().Get(sessionHeader) != "" { // the server would send the id as it is
+		session.WriteHeader(http.StatusOK)
+	}
 }
 
 // identify finds out who sent a request, before anything shows whether a session exists.

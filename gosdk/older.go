@@ -59,8 +59,8 @@ type olderCall struct {
 
 	mu    sync.Mutex // the SDK asks the questions of a round from several goroutines
 	round tripseal.Round
-	began time.Time // when the first question was asked
-	asks  bool      // true if this run of the SDK has asked something
+	asked bool // true if the call has asked something
+	asks  bool // true if this run of the SDK has asked something
 	ended bool
 }
 
@@ -88,7 +88,7 @@ func (p *Protector) serveOlder(
 		case !ok:
 			return nil, p.refuse(ctx, c.method, "a result that is nil or of an unknown type was refused")
 		case a.questions == nil:
-			if !o.began.IsZero() {
+			if o.asked {
 				result = uncached(result)
 			}
 			return p.complete(ctx, c, result, &a), nil
@@ -113,9 +113,7 @@ func (o *olderCall) begin(state string, questions ...tripseal.Question) error {
 	if err := o.protector.boundary.AskNow(o, &o.round, state, questions...); err != nil {
 		return clientError(err)
 	}
-	if o.asks = true; o.began.IsZero() {
-		o.began = time.Now()
-	}
+	o.asked, o.asks = true, true
 	return nil
 }
 
@@ -236,9 +234,8 @@ func (o *olderCall) sends(kind tripseal.Kind) (until time.Time, err error) {
 		}
 	}
 	until = time.Now().Add(o.protector.patience(kind))
-	limit := o.protector.policy.MaxFlow
-	if flowEnds := o.began.Add(limit); limit != tripseal.NoLimit && flowEnds.Before(until) {
-		until = flowEnds
+	if ends := o.round.FlowEnds(); !o.ended && !ends.IsZero() && ends.Before(until) {
+		until = ends
 	}
 	return until, nil
 }
