@@ -99,3 +99,14 @@ func TestTheIDOfASessionIsSealedAlsoIfNothingIsWritten(t *testing.T) {
 		t.Errorf("the id is %q", id)
 	}
 }
+
+// The SDK does not even send a form to a client without elicitation. So there is no answer that does not fit.
+func TestAnOlderClientThatCannotBeAskedLearnsWhy(t *testing.T) {
+	b, server := &book{}, newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	_, err := callTool(t, connect(t, server, nil, revision2025), &mcp.CallToolParams{Name: "steps"})
+	if err == nil || !strings.Contains(err.Error(), "client does not support elicitation") || strings.Contains(b.String(), "not accepted") {
+		t.Errorf("%v\n%s", err, b)
+	}
+}

@@ -80,8 +80,11 @@ func (p *Protector) serveOlder(
 	state, answers := p.input(&o.Call, &o.round, c)
 	for {
 		result, err := next(o, c.method, withInput(req, state, answers))
-		if o.answered(); err != nil {
+		switch sent := o.answered(); {
+		case err != nil && sent:
 			return nil, o.withoutAnswer(err)
+		case err != nil: // also the SDK's error for a client that cannot be asked, which tells why
+			return nil, err
 		}
 		a, ok := readResult(result)
 		switch {
@@ -117,14 +120,16 @@ func (o *olderCall) begin(state string, questions ...tripseal.Question) error {
 	return nil
 }
 
-// answered ends the round that the SDK or this package has asked, if there is one.
-func (o *olderCall) answered() {
+// answered ends the round that the SDK or this package has asked. It returns false if there is none.
+func (o *olderCall) answered() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.asks {
-		o.asks = false
-		o.round.Answered(o)
+	if !o.asks {
+		return false
 	}
+	o.asks = false
+	o.round.Answered(o)
+	return true
 }
 
 // askAll asks all questions of a round at once. If one fails, it stops waiting for the others.
