@@ -92,6 +92,15 @@ func (r *Round) Expires() (at time.Time) {
 	return at
 }
 
+// FlowEnds returns when the round's flow ends by [Config.MaxFlow], or the zero time if nothing was asked in the flow yet,
+// or there is no limit. An adapter that asks during the call waits for no answer beyond that.
+func (r *Round) FlowEnds() (at time.Time) {
+	if b := r.boundary; b != nil && r.claims.Flow != [16]byte{} && b.config.MaxFlow != NoLimit {
+		at = time.UnixMilli(r.claims.FlowStart).Add(b.config.MaxFlow)
+	}
+	return at
+}
+
 // identify calls the function r.caller, unless that was done already, and keeps the user that it returns.
 func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {

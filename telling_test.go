@@ -28,8 +28,8 @@ func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newService(t, tripseal.Config{URLTTL: c.urlTTL})
 				round, _ := s.Open(t.Context(), deploy(), "")
-				if !round.Expires().IsZero() {
-					t.Error("a round that sealed nothing has an expiry")
+				if !round.Expires().IsZero() || !round.FlowEnds().IsZero() {
+					t.Error("a round that sealed nothing has an expiry, or its flow an end")
 				}
 				token, err := s.Seal(t.Context(), &round, nil, c.questions...)
 				if err != nil {
@@ -37,6 +37,9 @@ func TestARoundWithAURLLivesForURLTTL(t *testing.T) {
 				}
 				if left := time.Until(round.Expires()); left != c.want {
 					t.Errorf("the round says %v", left)
+				}
+				if left := time.Until(round.FlowEnds()); left != time.Hour {
+					t.Errorf("the flow ends in %v", left)
 				}
 				time.Sleep(c.want - time.Millisecond)
 				s.accept(t, deploy(), token)

@@ -69,6 +69,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return h.protector.user(ctx, &mcp.RequestExtra{Header: r.Header, TokenInfo: auth.TokenInfoFromContext(ctx)})
 	})
 	name, err := asked.Identify(r.Context()) // before anything shows whether a session exists
+	if err == nil && name == "" && h.protector.policy.RequireUser {
+		err = errNobody
+	}
 	if err != nil {
 		h.protector.logger().ErrorContext(r.Context(),
 			"gosdk: a request was refused, because its sender could not be identified", "cause", err.Error())
@@ -96,6 +99,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.older.ServeHTTP(session, r)
+	if !session.began && w.Header().Get(sessionHeader) != "" { // net/http would send the id as it is
+		session.WriteHeader(http.StatusOK)
+	}
 }
 
 // sessionWriter seals the id of a session in an answer. An answer that repeats the request's id gets the client's own

@@ -59,8 +59,8 @@ type olderCall struct {
 
 	mu    sync.Mutex // the SDK asks the questions of a round from several goroutines
 	round tripseal.Round
-	began time.Time // when the first question was asked
-	asks  bool      // true if this run of the SDK has asked something
+	asked bool // true if the call has asked something
+	asks  bool // true if this run of the SDK has asked something
 	ended bool
 }
 
@@ -80,15 +80,18 @@ func (p *Protector) serveOlder(
 	state, answers := p.input(&o.Call, &o.round, c)
 	for {
 		result, err := next(o, c.method, withInput(req, state, answers))
-		if o.answered(); err != nil {
+		switch sent := o.answered(); {
+		case err != nil && sent:
 			return nil, o.withoutAnswer(err)
+		case err != nil: // also the SDK's error for a client that cannot be asked, which tells why
+			return nil, err
 		}
 		a, ok := readResult(result)
 		switch {
 		case !ok:
 			return nil, p.refuse(ctx, c.method, "a result that is nil or of an unknown type was refused")
 		case a.questions == nil:
-			if !o.began.IsZero() {
+			if o.asked {
 				result = uncached(result)
 			}
 			return p.complete(ctx, c, result, &a), nil
@@ -113,20 +116,20 @@ func (o *olderCall) begin(state string, questions ...tripseal.Question) error {
 	if err := o.protector.boundary.AskNow(o, &o.round, state, questions...); err != nil {
 		return clientError(err)
 	}
-	if o.asks = true; o.began.IsZero() {
-		o.began = time.Now()
-	}
+	o.asked, o.asks = true, true
 	return nil
 }
 
-// answered ends the round that the SDK or this package has asked, if there is one.
-func (o *olderCall) answered() {
+// answered ends the round that the SDK or this package has asked. It returns false if there is none.
+func (o *olderCall) answered() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.asks {
-		o.asks = false
-		o.round.Answered(o)
+	if !o.asks {
+		return false
 	}
+	o.asks = false
+	o.round.Answered(o)
+	return true
 }
 
 // askAll asks all questions of a round at once. If one fails, it stops waiting for the others.
@@ -236,9 +239,8 @@ func (o *olderCall) sends(kind tripseal.Kind) (until time.Time, err error) {
 		}
 	}
 	until = time.Now().Add(o.protector.patience(kind))
-	limit := o.protector.policy.MaxFlow
-	if flowEnds := o.began.Add(limit); limit != tripseal.NoLimit && flowEnds.Before(until) {
-		until = flowEnds
+	if ends := o.round.FlowEnds(); !o.ended && !ends.IsZero() && ends.Before(until) {
+		until = ends
 	}
 	return until, nil
 }
