@@ -13,7 +13,7 @@ import (
 // the core. The module has other packages too.
 func TestTheCoreImportsOnlyTheStandardLibrary(t *testing.T) {
 	seen := 0
-	for _, dir := range []string{".", "cursor", "internal/argdigest", "internal/b64u", "internal/callback", "internal/inspect", "internal/jsonloss", "internal/jsonorder", "internal/keyfile", "internal/native", "internal/plain", "internal/whose", "keys", "replay", "sealtest"} {
+	for _, dir := range []string{".", "adapter", "cursor", "elicit", "internal/argdigest", "internal/b64u", "internal/callback", "internal/inspect", "internal/jsonloss", "internal/jsonorder", "internal/keyfile", "internal/native", "internal/plain", "internal/whose", "keys", "replay", "sealtest"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no Go files in %s, %v", dir, err)
