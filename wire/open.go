@@ -11,6 +11,7 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 	"github.com/tripseal/tripseal/internal/argdigest"
 	"github.com/tripseal/tripseal/internal/jsonorder"
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // read finds out what a message of the client is. If it must be refused, it returns no envelope.
@@ -283,12 +284,19 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer)
 	return kept, len(drop) == 0
 }
 
-// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself.
+// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself. Only the
+// mark of the call leads to them: in a session, some SDKs give a call the context of another one.
 func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answer) {
-	kinds := make(map[string]tripseal.Kind, len(given))
-	x.arrival.State, x.arrival.Answers = state, make(map[string]json.RawMessage, len(given))
+	kinds, arrival := make(map[string]tripseal.Kind, len(given)), x.arrival
+	arrival.State, arrival.Answers = state, make(map[string]json.RawMessage, len(given))
 	for i := range given {
-		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].Raw)
+		kinds[given[i].Name], arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].Raw)
+	}
+	if !x.engine.proxied {
+		if x.mark == "" {
+			x.setMark("")
+		}
+		whose.Arrivals.Store(x.mark, &arrival)
 	}
 	dropped := len(given)
 	for q := range x.round.Asked {
