@@ -1,5 +1,5 @@
 SHELL = bash
-.PHONY: check test long bench fuzz mutate conformance model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
+.PHONY: check test long bench asking fuzz mutate conformance model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -10,7 +10,7 @@ test: ## all tests of all modules
 bench: ## against the floor and against what one would use instead
 	cd test/bench && go run .
 
-long: fuzz mutate conformance model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
+long: asking fuzz mutate conformance model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
 
 fuzz: ## a minute for every fuzz target
 	test/fuzz 1m
@@ -49,6 +49,9 @@ fleet: ## three proxies behind a balancer: rotations, replicas that end, and one
 
 image: ## the container image, into .cache/image
 	deploy/image
+
+asking: ## a minute of random handlers that ask, with random clients, on no SDK and on both
+	TRIPSEAL_CALLS=50000 go test -count 1 -timeout 10m -v -run "^(TestWhatARunUsesGoesTogether|TestTheSameHandlerGivesTheSameRoundsOnBothSDKs)$$" ./elicit ./test/asking
 
 proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
 	test/proxydiff/run 5m

@@ -86,7 +86,7 @@ func (p *program) handle(a *elicit.Asker) (string, error) {
 // Once.
 func TestWhatARunUsesGoesTogether(t *testing.T) {
 	calls := uint64(400)
-	if n, err := strconv.ParseUint(os.Getenv("ELICIT_CALLS"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(os.Getenv("TRIPSEAL_CALLS"), 10, 64); err == nil {
 		calls = n
 	}
 	keys := tripseal.Ephemeral()

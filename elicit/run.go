@@ -113,9 +113,10 @@ func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) e
 // process: that tool gets neither the state nor the answers.
 func arrivalOf(ctx context.Context, call *Call) *Arrival {
 	arrival, _ := ctx.Value(ArrivalKey{}).(*Arrival)
-	if mark, ok := call.Meta[whose.MarkName].(string); ok && arrival == nil {
-		marked, _ := whose.Arrivals.Load(mark)
-		arrival, _ = marked.(*Arrival)
+	if mark, ok := call.Meta[whose.MarkName].(string); ok {
+		if marked, ok := whose.Arrivals.Load(mark); ok {
+			arrival, _ = marked.(*Arrival)
+		}
 	}
 	if arrival == nil || arrival.Method != call.Method || arrival.Target != call.Target {
 		return nil

@@ -117,7 +117,7 @@ type Exchange struct {
 	kind     kind
 	declared string // the JSON text of the capabilities that the client declares, or of what holds them
 	round    tripseal.Round
-	arrival  elicit.Arrival // what package elicit gets of the call
+	arrival  elicit.Arrival // tells package elicit that the call came through a door
 	page     cursor.Page
 	agrees   func() bool // reports whether what a door knows of the call agrees with the message; may be nil
 	mark     string      // the mark of the call in its _meta; "" if it has none

@@ -110,6 +110,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx.visit = v
 	ctx.Context, v.cancel = context.WithCancel(r.Context())
 	defer v.cancel()
+	defer v.forgetMark()
 	a := newResponse(v, w)
 	if d.options.Ended != nil {
 		defer v.end(a, time.Now())
@@ -132,6 +133,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusBadRequest, "a body with "+r.Method)
 	case v.openSession(a, inner.Header):
 		v.serve(a, inner)
+	}
+}
+
+func (v *visit) forgetMark() {
+	if v.exchange != nil {
+		v.exchange.forgetMark()
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
 	"github.com/tripseal/tripseal/internal/strictjson"
+	"github.com/tripseal/tripseal/internal/whose"
 )
 
 // read finds out what a message of the client is. If it must be refused, it returns no envelope.
@@ -285,12 +287,19 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer)
 	return kept, len(edits) == 0
 }
 
-// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself.
+// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself. Only the
+// mark of the call leads to them: in a session, some SDKs give a call the context of another one.
 func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answer) {
-	kinds := make(map[string]tripseal.Kind, len(given))
-	x.arrival.State, x.arrival.Answers = state, make(map[string]json.RawMessage, len(given))
+	kinds, arrival := make(map[string]tripseal.Kind, len(given)), x.arrival
+	arrival.State, arrival.Answers = state, make(map[string]json.RawMessage, len(given))
 	for i := range given {
-		kinds[given[i].Name], x.arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].text)
+		kinds[given[i].Name], arrival.Answers[given[i].Name] = given[i].kind, json.RawMessage(given[i].text)
+	}
+	if !x.engine.proxied {
+		if x.mark == "" {
+			x.mark = rand.Text()
+		}
+		whose.Arrivals.Store(x.mark, &arrival)
 	}
 	dropped := len(given)
 	for q := range x.round.Asked {

@@ -75,7 +75,7 @@ func (p *pending) add(x *Exchange, bytes int) bool {
 	p.bytes += bytes
 	if x.mark != "" {
 		x.engine.marks.Store(x.mark, x)
-		whose.Arrivals.Store(x.mark, &x.arrival)
+		whose.Arrivals.LoadOrStore(x.mark, &x.arrival) // package elicit may have got its own
 	}
 	return true
 }
@@ -105,8 +105,7 @@ func (p *pending) cancel(id string) {
 func (p *pending) leave(r *request) {
 	p.waiting--
 	p.bytes -= r.bytes
-	r.exchange.engine.marks.Delete(r.exchange.mark)
-	whose.Arrivals.Delete(r.exchange.mark)
+	r.exchange.forgetMark()
 	if p.waiting == 0 && p.idle != nil {
 		close(p.idle)
 		p.idle = nil

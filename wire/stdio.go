@@ -109,8 +109,10 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 	x.Forward = "" // so that the message does not stay in memory until the answer comes
 	switch {
 	case forward == "":
+		x.forgetMark()
 		return p.reply(x.Reply)
 	case isRequest && !p.pending.add(x, len(text)): // the server gives no more answers
+		x.forgetMark()
 		return p.reply(x.Failed())
 	case !isRequest && x.Method == "notifications/cancelled":
 		p.pending.cancel(cancelledID(line))
