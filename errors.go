@@ -51,15 +51,15 @@ func (e *SealError) Error() string {
 // Cause returns an error that explains the reason, or nil if there is no explanation: see [RejectError.Cause].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError means that a first round cannot be sealed, because the request's arguments have no digest: they are not
+// paramsError means that a first round cannot be sealed, because the request's arguments have no digest: they are not
 // JSON, have two members with the same name, nest too deep or are too long. This is the client's fault. [Wire] turns it
 // into the error "Invalid params", so most callers need not look for it.
-type ParamsError struct {
+type paramsError struct {
 	problem *strictjson.Error // says what is wrong with the arguments and where, but quotes nothing from them
 }
 
 // Error says what is wrong with the arguments, for the log. It quotes nothing from them.
-func (e *ParamsError) Error() string { return "tripseal: " + e.problem.Error() }
+func (e *paramsError) Error() string { return "tripseal: " + e.problem.Error() }
 
 // WireError is a JSON-RPC error that says no more than a client may know. It implements error, so a handler can return
 // it. An adapter converts it into the error type of its SDK.
@@ -76,7 +76,7 @@ func (e WireError) Error() string { return e.Message }
 // the same. Use Wire in an adapter, or in a handler that seals by itself, to answer a request whose token was rejected
 // or whose state was not sealed.
 func Wire(err error) WireError {
-	var params *ParamsError
+	var params *paramsError
 	switch {
 	case errors.Is(err, ErrRejected):
 		return WireError{-32602, "Invalid or expired requestState", json.RawMessage(`{"reason":"invalid_request_state"}`)}
@@ -103,7 +103,7 @@ const (
 
 	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments are malformed (see ParamsError)
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments are malformed
 	ReasonAudience      Reason = "audience"        // the token was sealed by another service
 	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // the token is too old
@@ -119,7 +119,7 @@ const (
 
 	ReasonCanceled Reason = "canceled" // the caller canceled the request while the token was checked; the token may count as used
 
-	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments (see ParamsError)
+	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
 	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal is not of this boundary, or the id of a handle is empty
 )

@@ -328,11 +328,10 @@ const (
 var purposeDetails = [purposes]struct {
 	prefix  string // the text that every token begins with; the seal protects it too
 	keyInfo string // the "info" parameter of HKDF, which derives the AES key
-	mark    byte   // the payload's first byte
 }{
-	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm", 'S'},
-	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm", 'C'},
-	PurposeHandle: {"mh1.", "tripseal/1 handle aes-256-gcm", 'H'},
+	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm"},
+	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm"},
+	PurposeHandle: {"mh1.", "tripseal/1 handle aes-256-gcm"},
 }
 
 func (p Purpose) valid() bool { return p < purposes }
@@ -343,15 +342,6 @@ func (p Purpose) Prefix() string {
 		return ""
 	}
 	return purposeDetails[p].prefix
-}
-
-// Mark returns the first byte of every payload of this purpose. Whoever opens a text with a [Codec] must check that the
-// payload begins with this byte.
-func (p Purpose) Mark() byte {
-	if !p.valid() {
-		return 0
-	}
-	return purposeDetails[p].mark
 }
 
 // hasOwnPrefix reports whether a text begins with one of tripseal's own prefixes.

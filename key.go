@@ -6,13 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,51 +76,24 @@ const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -
 // values; less than one in 10¹⁴ random secrets has fewer than 17.
 const leastVariety = 17
 
-// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns ""
-// if the secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns "" if
+// the secret can be 32 random bytes.
 func weakness(secret []byte) string {
-	switch n := len(secret); {
-	case n >= minSecret && allAlike(secret):
-		return "every byte is the same: was the secret ever filled?"
-	case n > 0 && isText(secret):
-		return textInsteadOfBytes(secret)
-	case n < minSecret:
-		return fmt.Sprintf("%d bytes are too few", n)
-	case n == minSecret+1 && secret[n-1] == '\n':
-		return fmt.Sprintf("%d bytes are too many, of which the last is a line end", n)
-	case n > minSecret:
-		return fmt.Sprintf("%d bytes are too many", n)
-	}
-	if n := variety(secret); n < leastVariety {
-		return fmt.Sprintf("the %d bytes repeat: there are only %d different bytes among them", len(secret), n)
+	switch n := variety(secret); {
+	case len(secret) > 0 && isText(secret):
+		return "this is printable text, such as a pass phrase, which can be guessed, or a key in hex or base64: " +
+			"decode it, or use keys.FromText or tripseal.ParseKey"
+	case len(secret) != minSecret:
+		return fmt.Sprintf("%d bytes", len(secret))
+	case n < leastVariety:
+		return fmt.Sprintf("the bytes repeat: there are only %d different bytes among them; was the secret ever filled?", n)
 	}
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. Less than one in 10¹⁰ random secrets of 32 bytes is
-// text.
+// isText reports whether b is printable text, in any language. Less than one in 10¹⁰ random secrets of 32 bytes is text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
-}
-
-// textInsteadOfBytes returns the error text for a secret that is text. It says what kind of text that is, and what to
-// use instead.
-func textInsteadOfBytes(text []byte) string {
-	word := string(bytes.TrimSpace(text))
-	if strings.HasPrefix(word, keyTextPrefix) {
-		return "this is the text of a key, not its bytes; use tripseal.ParseKey"
-	}
-	if raw, err := hex.DecodeString(word); err == nil && len(raw) == minSecret {
-		return "this is the hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"
-	}
-	encoding, name := base64.RawStdEncoding, "keys.Base64"
-	if strings.ContainsAny(word, "-_") {
-		encoding, name = base64.RawURLEncoding, "keys.Base64URL"
-	}
-	if raw, err := encoding.DecodeString(strings.TrimSuffix(word, "=")); err == nil && len(raw) == minSecret {
-		return "this is the base64 text of 32 bytes; decode it, or use keys.FromText with " + name
-	}
-	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
 // newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey calls it with more than minSecret
@@ -133,7 +102,7 @@ func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("tripseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
 	}
-	if allAlike(secret) {
+	if variety(secret) == 1 {
 		return Key{}, errors.New("tripseal: a secret whose bytes are all the same: was it ever filled? " + howToMakeAKey)
 	}
 	secret = bytes.Clone(secret)
@@ -143,8 +112,6 @@ func newKey(secret []byte) (Key, error) {
 	}
 	return Key{&keyMaterial{KeyID(derived), &secret}}, nil
 }
-
-func allAlike(b []byte) bool { return variety(b) == 1 }
 
 // variety returns how many different byte values b has.
 func variety(b []byte) (n int) {
@@ -222,46 +189,11 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// The methods below print keys and rings as their ids, with every verb of fmt and in every log. fmt cannot call them
+// String returns the key's id in a short text, without the secret, so that printing a key is safe. fmt cannot call it
 // for a Key in an unexported field of another struct: it then prints a pointer, not the secret.
-
-// String returns the key's id in a short text, without the secret, so that printing a key is safe.
 func (k Key) String() string {
 	if k.material == nil {
 		return "tripseal.Key(none)"
 	}
 	return "tripseal.Key(" + k.material.id.String() + ")"
 }
-
-// GoString returns what String returns, so that %#v shows no secret either.
-func (k Key) GoString() string { return k.String() }
-
-// Format writes what String returns, so that no verb of package fmt shows the secret.
-func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
-
-// LogValue returns what String returns, so that slog shows no secret either.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText returns what String returns, so that encoders write no secret either.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// String returns the number of keys in the ring and the id of its sealing key, without a secret, so that printing a
-// ring is safe.
-func (r Ring) String() string {
-	if r.keys == nil {
-		return "tripseal.Ring(empty)"
-	}
-	return "tripseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
-}
-
-// GoString returns what String returns, so that %#v shows no secret either.
-func (r Ring) GoString() string { return r.String() }
-
-// Format writes what String returns, so that no verb of package fmt shows a secret.
-func (r Ring) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
-
-// LogValue returns what String returns, so that slog shows no secret either.
-func (r Ring) LogValue() slog.Value { return slog.StringValue(r.String()) }
-
-// MarshalText returns what String returns, so that encoders write no secret either.
-func (r Ring) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

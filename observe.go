@@ -88,7 +88,7 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
+	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a paramsError
 		fail.reason = ReasonArguments
 	}
 	// The target exists if a genuine token was sealed for it, even by another service or for another user.
@@ -103,7 +103,7 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	e.StateBytes = stateSize
 	if fail.params != nil {
 		b.report(ctx, slog.LevelWarn, "tripseal: arguments cannot be digested", &e, true, fail)
-		return &ParamsError{fail.params}
+		return &paramsError{fail.params}
 	}
 	level := slog.LevelError
 	if fail.excuse(ctx); fail.reason == ReasonCanceled {

@@ -142,6 +142,7 @@ func (f *recordFormat) KeyID(token string) string {
 
 // The version and the flags of the native record. docs/token.md defines every byte of the record.
 const (
+	stateMark     = 'S' // the first byte of every state's record
 	recordVersion = 1
 
 	flagState    = 1 << 0
@@ -188,7 +189,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
-	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
+	head[0], head[1], head[atFlags] = stateMark, recordVersion, flags
 	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
 	copy(head[atFlow:], c.Flow[:])
 	copy(head[atRequest:], d.request[:])
@@ -215,7 +216,7 @@ type record struct {
 }
 
 func parseRecord(payload []byte) (record, Reason) {
-	if len(payload) < 2 || payload[0] != PurposeState.Mark() || payload[1] != recordVersion {
+	if len(payload) < 2 || payload[0] != stateMark || payload[1] != recordVersion {
 		return record{}, ReasonVersion
 	}
 	if len(payload) < headSize {
@@ -355,7 +356,7 @@ func audienceDigest(audience string) [digestSize]byte {
 // set bound has [ClaimAudience] and [ClaimUser] if it is bound to a service and a user. The State of a handle is its
 // id. ReadRecord checks nothing but the form of the payload: to accept a token, call [Boundary.Open].
 func ReadRecord(payload []byte) (claims Claims, bound ClaimSet, err error) {
-	if len(payload) > 0 && payload[0] == PurposeHandle.Mark() {
+	if len(payload) > 0 && payload[0] == handleMark {
 		head, id, reason := parseHandle(payload)
 		if reason != "" {
 			return Claims{}, 0, reason

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,16 +83,13 @@ func (r *Ring) IDs() []KeyID {
 	return append([]KeyID(nil), r.keys.ids...)
 }
 
-// Seals returns how many values the key with this id has sealed for the given purpose. It counts the seals of this
-// process, in all rings together. Add up the counts of all replicas: a key may make at most 2³² seals.
-func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
-	if r == nil || r.keys == nil || !purpose.valid() {
-		return 0
+// String returns the number of keys in the ring and the id of its sealing key, without a secret, so that printing a ring
+// is safe.
+func (r Ring) String() string {
+	if r.keys == nil {
+		return "tripseal.Ring(empty)"
 	}
-	if sealers, ok := r.keys.sealers[id]; ok {
-		return sealers[purpose].seals.Load()
-	}
-	return 0
+	return "tripseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
 }
 
 // KeySource returns the ring to use now. Its method Ring is called for every token, so a source changes its keys by

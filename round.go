@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,14 +34,11 @@ type contents struct {
 	sealed    [digestSize]byte // the digest of the arguments, from a native token
 }
 
-// String returns the round's number in a short text, without state, user or arguments. So printing a round is safe.
-func (r Round) String() string { return "tripseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
-
-// Format writes what String returns, so that no verb of package fmt shows the state.
-func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
-
-// LogValue returns what String returns, so that slog shows no state either.
-func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
+// Format writes the round's number, without state, user or arguments, for every verb of package fmt. So printing a round
+// is safe.
+func (r Round) Format(s fmt.State, _ rune) {
+	io.WriteString(s, "tripseal.Round("+strconv.Itoa(r.claims.Round)+")")
+}
 
 // State returns what the handler wrote in the previous round, and true. It returns false if the handler wrote no state
 // or this is a first round. Pass the state to the handler in place of the token.

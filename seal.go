@@ -17,7 +17,7 @@ import (
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a result that asks questions,
 // and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse. The
-// error is a [*SealError], or a [*ParamsError] if this is a first round and the request's arguments are malformed.
+// error is a [*SealError], or another one if this is a first round and the request's arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]

@@ -12,6 +12,7 @@ import (
 // The version of a cursor's record, and the values of the field that says who may use the cursor. docs/token.md defines
 // every byte of the record.
 const (
+	recordMark    = 'C' // the first byte of every record
 	recordVersion = 1
 
 	forNobody    = 0 // only callers without a user may use the cursor
@@ -58,7 +59,7 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
 	native.PutSpan(head[:], atLifetime, r.lifetime) // backwards: each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
-	head[0], head[1], head[atWho] = tripseal.PurposeCursor.Mark(), recordVersion, r.who
+	head[0], head[1], head[atWho] = recordMark, recordVersion, r.who
 	copy(head[atService:], b.service[:])
 	copy(head[atDigest:], b.digest[:])
 	copy(head[atHints:], b.arguments[:])
@@ -76,7 +77,7 @@ func paddingAfter(length int) int { return max(0, minSize-headSize-length) }
 // parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the reason says why; otherwise
 // it is "".
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason tripseal.Reason) {
-	if len(payload) < 2 || payload[0] != tripseal.PurposeCursor.Mark() || payload[1] != recordVersion {
+	if len(payload) < 2 || payload[0] != recordMark || payload[1] != recordVersion {
 		return r, nil, tripseal.ReasonVersion
 	}
 	if len(payload) < headSize {
