@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -76,24 +77,51 @@ const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -
 // values; less than one in 10¹⁴ random secrets has fewer than 17.
 const leastVariety = 17
 
-// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns "" if
-// the secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns ""
+// if the secret can be 32 random bytes.
 func weakness(secret []byte) string {
-	switch n := variety(secret); {
-	case len(secret) > 0 && isText(secret):
-		return "this is printable text, such as a pass phrase, which can be guessed, or a key in hex or base64: " +
-			"decode it, or use keys.FromText or tripseal.ParseKey"
-	case len(secret) != minSecret:
-		return fmt.Sprintf("%d bytes", len(secret))
-	case n < leastVariety:
-		return fmt.Sprintf("the bytes repeat: there are only %d different bytes among them; was the secret ever filled?", n)
+	switch n := len(secret); {
+	case n >= minSecret && allAlike(secret):
+		return "every byte is the same: was the secret ever filled?"
+	case n > 0 && isText(secret):
+		return textInsteadOfBytes(secret)
+	case n < minSecret:
+		return fmt.Sprintf("%d bytes are too few", n)
+	case n == minSecret+1 && secret[n-1] == '\n':
+		return fmt.Sprintf("%d bytes are too many, of which the last is a line end", n)
+	case n > minSecret:
+		return fmt.Sprintf("%d bytes are too many", n)
+	}
+	if n := variety(secret); n < leastVariety {
+		return fmt.Sprintf("the %d bytes repeat: there are only %d different bytes among them", len(secret), n)
 	}
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. Less than one in 10¹⁰ random secrets of 32 bytes is text.
+// isText reports whether b is printable text, in any language. Less than one in 10¹⁰ random secrets of 32 bytes is
+// text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+}
+
+// textInsteadOfBytes returns the error text for a secret that is text. It says what kind of text that is, and what to
+// use instead.
+func textInsteadOfBytes(text []byte) string {
+	word := string(bytes.TrimSpace(text))
+	if strings.HasPrefix(word, keyTextPrefix) {
+		return "this is the text of a key, not its bytes; use tripseal.ParseKey"
+	}
+	if raw, err := hex.DecodeString(word); err == nil && len(raw) == minSecret {
+		return "this is the hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"
+	}
+	encoding, name := base64.RawStdEncoding, "keys.Base64"
+	if strings.ContainsAny(word, "-_") {
+		encoding, name = base64.RawURLEncoding, "keys.Base64URL"
+	}
+	if raw, err := encoding.DecodeString(strings.TrimSuffix(word, "=")); err == nil && len(raw) == minSecret {
+		return "this is the base64 text of 32 bytes; decode it, or use keys.FromText with " + name
+	}
+	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
 // newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey calls it with more than minSecret
@@ -102,7 +130,7 @@ func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("tripseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
 	}
-	if variety(secret) == 1 {
+	if allAlike(secret) {
 		return Key{}, errors.New("tripseal: a secret whose bytes are all the same: was it ever filled? " + howToMakeAKey)
 	}
 	secret = bytes.Clone(secret)
@@ -112,6 +140,8 @@ func newKey(secret []byte) (Key, error) {
 	}
 	return Key{&keyMaterial{KeyID(derived), &secret}}, nil
 }
+
+func allAlike(b []byte) bool { return variety(b) == 1 }
 
 // variety returns how many different byte values b has.
 func variety(b []byte) (n int) {

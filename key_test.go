@@ -119,25 +119,35 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 // the secret, and how to make a good one. It must not repeat the secret.
 func TestWeakSecretsAreRefused(t *testing.T) {
 	random := sha256.Sum256([]byte("any"))
+	dashes := random // its base64url text has characters that base64 does not have
+	copy(dashes[:], "\xff\xff\xff")
 	pattern := []byte{0x9e, 0x17, 0xf3, 0x80, 0x01, 0xee, 0x42, 0xc8, 0x99, 0xa0, 0xb1, 0xd4, 0x05, 0x66, 0x77, 0xfa}
 	for name, c := range map[string]struct {
 		secret []byte
 		want   string
 	}{
-		"nothing":            {nil, "0 bytes"},
-		"31 bytes":           {secretBytes(31), "31 bytes"},
-		"33 bytes":           {secretBytes(33), "33 bytes"},
-		"two keys":           {secretBytes(64), "64 bytes"},
-		"a line end":         {append(random[:], '\n'), "33 bytes"},
-		"zeros":              {make([]byte, 32), "only 1 different bytes"},
-		"two repeated bytes": {bytes.Repeat([]byte{1, 2}, 16), "only 2 different bytes"},
-		"a repeated pattern": {bytes.Repeat(pattern, 2), "only 16 different bytes"},
-		"a pass phrase":      {[]byte("open sesame, and be quick about "), "such as a pass phrase"},
-		"a short one":        {[]byte("open sesame"), "such as a pass phrase"},
-		"with a line end":    {[]byte("open sesame, and be quick about\n"), "such as a pass phrase"},
-		"not in English":     {[]byte("сезам, откройся"), "such as a pass phrase"},
-		"half a key in hex":  {[]byte(hex.EncodeToString(random[:16])), "or a key in hex or base64: decode it"},
-		"a key in base64":    {[]byte(base64.StdEncoding.EncodeToString(random[:])), "or a key in hex or base64: decode it"},
+		"nothing":             {nil, "0 bytes are too few"},
+		"16 bytes":            {random[:16], "16 bytes are too few"},
+		"31 bytes":            {secretBytes(31), "31 bytes are too few"},
+		"33 bytes":            {secretBytes(33), "33 bytes are too many"},
+		"two keys":            {secretBytes(64), "64 bytes are too many"},
+		"a line end":          {append(random[:], '\n'), "33 bytes are too many, of which the last is a line end"},
+		"1025 bytes":          {secretBytes(1025), "1025 bytes are too many"},
+		"zeros":               {make([]byte, 32), "every byte is the same"},
+		"one repeated byte":   {bytes.Repeat([]byte{0xfe}, 32), "every byte is the same"},
+		"two repeated bytes":  {bytes.Repeat([]byte{1, 2}, 16), "only 2 different bytes"},
+		"a repeated pattern":  {bytes.Repeat(pattern, 2), "only 16 different bytes"},
+		"a pass phrase":       {[]byte("open sesame, and be quick about "), "32 bytes of printable text, such as a pass phrase"},
+		"a short pass phrase": {[]byte("open sesame"), "11 bytes of printable text, such as a pass phrase"},
+		"a long pass phrase":  {bytes.Repeat([]byte("open sesame "), 40), "480 bytes of printable text, such as a pass phrase"},
+		"with a line end":     {[]byte("open sesame, and be quick about\n"), "such as a pass phrase"},
+		"not in English":      {[]byte("сезам, откройся"), "such as a pass phrase"},
+		"half a key in hex":   {[]byte(hex.EncodeToString(random[:16])), "such as a pass phrase"},
+		"a key in hex":        {[]byte(hex.EncodeToString(random[:])), "hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"},
+		"in upper case":       {[]byte(strings.ToUpper(hex.EncodeToString(random[:]))), "use keys.FromText with keys.Hex"},
+		"in hex, a line":      {[]byte(hex.EncodeToString(random[:]) + "\r\n"), "use keys.FromText with keys.Hex"},
+		"in base64":           {[]byte(base64.StdEncoding.EncodeToString(random[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64;"},
+		"in base64url":        {[]byte(base64.RawURLEncoding.EncodeToString(dashes[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64URL"},
 	} {
 		key, err := tripseal.NewKey(c.secret)
 		if err == nil || key != (tripseal.Key{}) {
