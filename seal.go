@@ -163,27 +163,18 @@ func EncodeState(value any) (string, error) {
 	// Encode through a pointer, because DecodeState uses the methods of the pointer type too.
 	pointer, back := reflect.New(reflect.TypeOf(value)), reflect.New(reflect.TypeOf(value))
 	pointer.Elem().Set(reflect.ValueOf(value))
-	text, err := encode(pointer.Interface())
+	text, err := json.Marshal(pointer.Interface())
 	if err != nil {
 		return "", fmt.Errorf("tripseal: the state cannot be written as JSON: %w", err)
 	}
 	if !decodeStrictly(text, back.Interface()) {
 		return "", fmt.Errorf("tripseal: a state of type %T cannot be read back from its JSON", value)
 	}
-	if again, err := encode(back.Interface()); err != nil || !bytes.Equal(again, text) {
+	if again, err := json.Marshal(back.Interface()); err != nil || !bytes.Equal(again, text) {
 		return "", fmt.Errorf("tripseal: a state of type %T would come back from its JSON as another value: "+
 			"give numbers fields of their own types, and keep bytes in a []byte", value)
 	}
 	return string(text), nil
-}
-
-// encode does what json.Marshal does, but leaves <, > and & as they are, because a token is not HTML.
-func encode(value any) ([]byte, error) {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
 // DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or with

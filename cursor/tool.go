@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -91,10 +92,13 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 		return nil, errors.New("the input schema or its properties cannot be read as a JSON object")
 	}
 	except, separator := "", ", except "
-	for _, name := range o.Unbound {
+	for i, name := range o.Unbound {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: "+
 				"write a name from the properties at the root of the schema, in the same case", name)
+		}
+		if slices.Contains(o.Unbound[:i], name) {
+			return nil, fmt.Errorf("%q is in PageOptions.Unbound twice", name)
 		}
 		except, separator = except+separator+strconv.Quote(name), ", "
 	}
@@ -260,8 +264,14 @@ func decode[At any](ctx context.Context, page *Page, cursor string) (*At, error)
 // encode returns a position as JSON. It refuses what would come back changed: see [tripseal.EncodeState].
 func encode[At any](ctx context.Context, page *Page, after *At) (position []byte, err error) {
 	err = tripseal.Guard(func() error {
-		text, err := tripseal.EncodeState(after) // through a pointer, so that At may be an interface
-		position = []byte(text)
+		if _, err := tripseal.EncodeState(after); err != nil { // through a pointer, so that At may be an interface
+			return err
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false) // a position is not HTML, and must be short
+		err := encoder.Encode(after)
+		position = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 		return err
 	})
 	if err == nil {
