@@ -185,8 +185,8 @@ const (
 	handleVersion = 1
 	maxHandleID   = 1024
 
-	// minHandle is the length to which a shorter record is padded, so that a handle does not show the length of a short
-	// id.
+	// minHandle is the length to which a shorter record is padded, so that a handle does not show the length of a
+	// short id.
 	minHandle = 128
 )
 

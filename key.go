@@ -37,8 +37,8 @@ type keyMaterial struct {
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret. Every token that the key sealed holds this id right
-// after the prefix. Use it to name a key in logs and on dashboards.
+// KeyID is the public name of a key. It is derived from the secret. Every token that the key sealed holds this id
+// right after the prefix. Use it to name a key in logs and on dashboards.
 type KeyID [4]byte
 
 // String returns the id as eight hexadecimal digits. Logs and files of keys show an id like this.
@@ -77,8 +77,8 @@ const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -
 // values; less than one in 10¹⁴ random secrets has fewer than 17.
 const leastVariety = 17
 
-// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns ""
-// if the secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns
+// "" if the secret can be 32 random bytes.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):
@@ -176,8 +176,9 @@ var (
 	maxKeyText = b64u.EncodedLen(maxSecret + keyChecksumSize)
 )
 
-// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text that was cut, mistyped or encoded twice.
-// The error never repeats the text. Use ParseKey for a key that you keep in a place that package keys does not read.
+// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text that was cut, mistyped or encoded
+// twice. The error never repeats the text. Use ParseKey for a key that you keep in a place that package keys does not
+// read.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {
@@ -188,7 +189,8 @@ func ParseKey(text string) (Key, error) {
 	}
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
-		return Key{}, notAKey("it has characters that no key has, such as white space, commas, quotes or padding, or it was cut")
+		return Key{}, notAKey("it has characters that no key has, such as white space, commas, quotes or padding, " +
+			"or it was cut")
 	}
 	secret, checksum := raw[:len(raw)-keyChecksumSize], raw[len(raw)-keyChecksumSize:]
 	if subtle.ConstantTimeCompare(checksum, keyChecksum(secret)) != 1 {

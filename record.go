@@ -18,8 +18,8 @@ func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
 }
 
-// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the native record, sealed with a ring.
-// List it in [Config.AlsoOpen] if [Config.Format] is another format and native tokens must open too.
+// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the native record, sealed with a
+// ring. List it in [Config.AlsoOpen] if [Config.Format] is another format and native tokens must open too.
 func NativeFormat(keys KeySource) Format {
 	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
 }
@@ -186,7 +186,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atAge, age) // backwards: each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = stateMark, recordVersion, flags
@@ -275,8 +275,8 @@ func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSi
 	return recordDigest != nil && native.Same(recordDigest, requestDigest)
 }
 
-// decode puts the claims and the questions into c. Both are copied from the payload in one allocation. The reason is ""
-// if the record is well-formed.
+// decode puts the claims and the questions into c. Both are copied from the payload in one allocation. The reason is
+// "" if the record is well-formed.
 func (rec *record) decode(c *contents) Reason {
 	questions, state, ok := cutQuestions(rec.rest, rec.questions)
 	hasState := rec.head[atFlags]&flagState != 0
@@ -325,7 +325,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash is the mask. It looks random, and is always the same for one flow, method and target.
+	// The second half of the hash is the mask. It looks random, and is always the same for one flow, method and
+	// target.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
@@ -343,7 +344,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 // salted digest, removes the salt.
 func (d *digests) applyMask(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
-		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
+		half := binary.NativeEndian.Uint64(arguments[i:]) ^ binary.NativeEndian.Uint64(d.mask[i:])
+		binary.NativeEndian.PutUint64(masked[i:], half)
 	}
 	return masked
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a result that asks questions,
-// and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse. The
-// error is a [*SealError], or another one if this is a first round and the request's arguments are malformed.
+// and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse.
+// The error is a [*SealError], or another one if this is a first round and the request's arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -39,17 +39,21 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 }
 
 // mint makes the claims of the next token and returns the sealed token.
-func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
+func (b *Boundary) mint(
+	ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question,
+) (string, *failure) {
 	// 1. Do the checks that cost nothing.
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
 	}
 	if state != nil && len(*state) > b.config.MaxState {
-		return "", failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
+		return "", failedBecause(ReasonTooLarge,
+			"the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
 	}
 	if !wellFormed(questions) {
 		return "", failedBecause(ReasonBadQuestions,
-			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
+			"%d questions: at most %d, each with a Kind and with a different key of at most %d bytes",
+			len(questions), MaxQuestions, MaxQuestionKey)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return "", lacking(missing)
@@ -81,7 +85,8 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", failedBecause(ReasonCodecFailed, errNotItsToken)
 	}
 	if len(token) > b.config.MaxToken {
-		return "", failedBecause(ReasonTooLarge, "the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
+		return "", failedBecause(ReasonTooLarge,
+			"the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
 	round.expires = claims.Expires
 	return token, nil
@@ -132,7 +137,7 @@ func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, rea
 		round.claims.FlowStart = now
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
-	c.FlowStart = min(round.claims.FlowStart, now) // FlowStart is later than now if another replica, whose clock is ahead, began the flow
+	c.FlowStart = min(round.claims.FlowStart, now) // later than now if the flow began on a replica whose clock is ahead
 	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}
@@ -153,9 +158,9 @@ func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, rea
 }
 
 // EncodeState returns a value as JSON, to be used as a state. It refuses a value whose JSON comes back from
-// [DecodeState] changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such as
-// unexported fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with an
-// adapter, use its function SetState.
+// [DecodeState] changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such
+// as unexported fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with
+// an adapter, use its function SetState.
 func EncodeState(value any) (string, error) {
 	if value == nil {
 		return "null", nil
@@ -177,9 +182,9 @@ func EncodeState(value any) (string, error) {
 	return string(text), nil
 }
 
-// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or with
-// members of other types than in T. The error quotes nothing from the state. Use DecodeState after [Boundary.Open];
-// with an adapter, use its function State.
+// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or
+// with members of other types than in T. The error quotes nothing from the state. Use DecodeState after
+// [Boundary.Open]; with an adapter, use its function State.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
 	if !decodeStrictly([]byte(state), &value) {

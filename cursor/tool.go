@@ -65,9 +65,9 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	return resolved, nil
 }
 
-// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if a
-// property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice. Register
-// the tool with the returned schema.
+// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if
+// a property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice.
+// Register the tool with the returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
 	root := strictjson.ReadMembers(text)
@@ -194,11 +194,11 @@ func without(arguments []byte, drop func(*strictjson.Member) bool) (rest []byte,
 	return append(rest, '}'), members.Whole()
 }
 
-// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns the JSON of the result
-// with the next cursor. The request's Arguments are what [PageOptions.Cut] left, or what the SDK decodes in their
-// place; the cursor is bound to them without Unbound. The handler gets the position where the previous page ended, or
-// nil on the first page. It does not run if the cursor is refused. If a cursor cannot be opened or sealed, the error is
-// a [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
+// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns the JSON of the
+// result with the next cursor. The request's Arguments are what [PageOptions.Cut] left, or what the SDK decodes in
+// their place; the cursor is bound to them without Unbound. The handler gets the position where the previous page
+// ended, or nil on the first page. It does not run if the cursor is refused. If a cursor cannot be opened or sealed,
+// the error is a [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
 func ServePage[At, Item any](
 	ctx context.Context, cursors Issuer, request tripseal.Request, cursor string, options *PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
