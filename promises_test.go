@@ -617,7 +617,7 @@ func (w written) MarshalJSON() ([]byte, error) {
 
 func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
 	for name, value := range map[string]any{
-		"a large integer in an any": map[string]any{"alice": 1<<53 + 1}, "no reader": struct{ At interface{ String() string } }{time.Minute},
+		"a large integer in an any": map[string]any{"alice": int64(1<<53 + 1)}, "no reader": struct{ At interface{ String() string } }{time.Minute},
 		"a writer without a reader": written("alice"), "not JSON": make(chan int),
 	} {
 		if state, err := tripseal.EncodeState(value); state != "" || err == nil || strings.Contains(err.Error(), "alice") {
