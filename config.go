@@ -29,13 +29,13 @@ type Config struct {
 	// codec in Keys, Format and AlsoOpen, in this order, both seals and opens them.
 	AlsoOpen []Accepted
 
-	// Audience names this service, in at most 1024 bytes. Services with different names refuse each other's tokens even
-	// if they share keys. Required, unless Keys is Ephemeral. Two boundaries accept each other's tokens if they share
-	// an Ephemeral ring and have no audience. To prevent this, give each boundary an audience or its own ring.
+	// Audience names this service, in at most 1024 bytes. Services with different names refuse each other's tokens
+	// even if they share keys. Required, unless Keys is Ephemeral. Two boundaries accept each other's tokens if they
+	// share an Ephemeral ring and have no audience. To prevent this, give each boundary an audience or its own ring.
 	Audience string
 	// RequireUser means that the boundary opens and seals tokens only for calls with a user. If a call has no user and
-	// no token, and its handler asks a question, the call fails with an internal error, which is also in the log. Calls
-	// that neither send nor receive a token are not affected. Set RequireUser if every caller signs in.
+	// no token, and its handler asks a question, the call fails with an internal error, which is also in the log.
+	// Calls that neither send nor receive a token are not affected. Set RequireUser if every caller signs in.
 	RequireUser bool
 
 	// TTL is how long a token can be opened after it was sealed. 0 means 10 minutes. A token keeps its expiry even if
@@ -45,8 +45,8 @@ type Config struct {
 	// things too. 0 means the same as TTL. Set it if what users do at the URL, such as a payment, takes longer than
 	// TTL.
 	URLTTL time.Duration
-	// MaxFlow is how long all rounds of a flow may take together, counted from when its first token was sealed. 0 means
-	// 1 hour, NoLimit means no limit.
+	// MaxFlow is how long all rounds of a flow may take together, counted from when its first token was sealed. 0
+	// means 1 hour, NoLimit means no limit.
 	MaxFlow time.Duration
 	// MaxRounds is how many tokens may be sealed in one flow, one per round. 0 means 20. NoLimit means 65535, the
 	// highest round number that a token can hold.
@@ -58,14 +58,14 @@ type Config struct {
 	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay makes the tokens of all
 	// requests work only once.
 	ReplayTools []string
-	// ReplayTimeout is how long the replay store may take to answer. 0 means 2 seconds. The timeout does not apply to a
-	// [NonBlockingStore].
+	// ReplayTimeout is how long the replay store may take to answer. 0 means 2 seconds. The timeout does not apply to
+	// a [NonBlockingStore].
 	ReplayTimeout time.Duration
 
 	// MaxState is the greatest length of a state, in bytes. 0 means 16 KiB.
 	MaxState int
-	// MaxToken is the greatest length of a token, in bytes; a longer token is not even decoded. 0 means 64 KiB, or four
-	// times MaxState if that is more.
+	// MaxToken is the greatest length of a token, in bytes; a longer token is not even decoded. 0 means 64 KiB, or
+	// four times MaxState if that is more.
 	MaxToken int
 
 	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. The limit applies to calls of
@@ -74,8 +74,8 @@ type Config struct {
 	MaxArguments int
 
 	// AskAgain says for which rejected tokens Open returns a first round instead of an error, so that the handler asks
-	// the user again. The log and the observer still get the rejection. Zero means that Open returns an error for every
-	// rejected token.
+	// the user again. The log and the observer still get the rejection. Zero means that Open returns an error for
+	// every rejected token.
 	AskAgain AskAgain
 
 	// Logger gets one log record for each rejection. Nil means slog.Default().
@@ -146,7 +146,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("tripseal: Config.Audience has %d bytes, more than %d", len(c.Audience), maxAudience)
 	}
 	if c.Replay == nil && c.ReplayTools != nil {
-		return c, errors.New("tripseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
+		return c, errors.New("tripseal: Config.ReplayTools is set but Config.Replay is not; " +
+			"name the store that remembers used tokens")
 	}
 	if c.AskAgain > AskAgainAlways {
 		return c, fmt.Errorf("tripseal: Config.AskAgain is %d; choose AskAgainIfExpired or AskAgainAlways", c.AskAgain)
@@ -211,7 +212,8 @@ func orNoLimit(value time.Duration, err error) error {
 func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return fmt.Errorf("tripseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop", prefix)
+		return fmt.Errorf("tripseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop",
+			prefix)
 	}
 	return nil
 }
@@ -277,14 +279,14 @@ func New(config Config) (*Boundary, error) {
 			format.waives &^= ClaimSingleUse | ClaimElicit // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
 		}
 	}
-	if err := b.outlast(); err != nil { // last, so that the key source is told the lifetime of tokens only if New accepts the config
+	if err := b.outlast(); err != nil { // last, so that the key source is told only if New accepts the config
 		return nil, err
 	}
 	return b, nil
 }
 
-// outlast tells the key source how long the tokens of the sealing format live. It returns the source's error, or nil if
-// the source accepts that lifetime or there is no source.
+// outlast tells the key source how long the tokens of the sealing format live. It returns the source's error, or nil
+// if the source accepts that lifetime or there is no source.
 func (b *Boundary) outlast() error {
 	record := b.formats[0].record
 	if record == nil {

@@ -4,12 +4,12 @@
 // lets the server's handlers ask the user a question as if they called a function. Both are built on this package. Use
 // this package to write an adapter for another SDK.
 //
-// A handler that needs something from the user writes down what it must remember: its state. The client keeps that text
-// and sends it back with the answers. So whoever holds the text can read it, change it, or send it as another user, for
-// another request, or years later. With a [Boundary], the client gets a sealed token instead: [Boundary.Seal] turns the
-// state into a token, and [Boundary.Open] turns the token back into the state. A token opens only if it is unchanged
-// and not expired, and only for the user, request and service that it was sealed for. Otherwise the client gets an
-// error, which is always the same, and the operator gets a [Reason].
+// A handler that needs something from the user writes down what it must remember: its state. The client keeps that
+// text and sends it back with the answers. So whoever holds the text can read it, change it, or send it as another
+// user, for another request, or years later. With a [Boundary], the client gets a sealed token instead:
+// [Boundary.Seal] turns the state into a token, and [Boundary.Open] turns the token back into the state. A token opens
+// only if it is unchanged and not expired, and only for the user, request and service that it was sealed for.
+// Otherwise the client gets an error, which is always the same, and the operator gets a [Reason].
 //
 //	boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "deploy.example.com"})
 //	…

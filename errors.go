@@ -12,7 +12,8 @@ import (
 	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
-// ErrRejected matches the error of every rejected token: use errors.Is(err, ErrRejected) if you do not need the reason.
+// ErrRejected matches the error of every rejected token: use errors.Is(err, ErrRejected) if you do not need the
+// reason.
 var ErrRejected = errors.New("tripseal: token rejected")
 
 // RejectError means that [Boundary.Open] did not accept a token, or [Handles.Open] a handle. Its text is the same for
@@ -51,15 +52,15 @@ func (e *SealError) Error() string {
 // Cause returns an error that explains the reason, or nil if there is no explanation: see [RejectError.Cause].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError means that a first round cannot be sealed, because the request's arguments have no digest: they are not
-// JSON, have two members with the same name, nest too deep or are too long. This is the client's fault. [Wire] turns it
-// into the error "Invalid params", so most callers need not look for it.
-type ParamsError struct {
+// paramsError means that a first round cannot be sealed, because the request's arguments have no digest: they are not
+// JSON, have two members with the same name, nest too deep or are too long. This is the client's fault. [Wire] turns
+// it into the error "Invalid params", so most callers need not look for it.
+type paramsError struct {
 	problem *strictjson.Error // says what is wrong with the arguments and where, but quotes nothing from them
 }
 
 // Error says what is wrong with the arguments, for the log. It quotes nothing from them.
-func (e *ParamsError) Error() string { return "tripseal: " + e.problem.Error() }
+func (e *paramsError) Error() string { return "tripseal: " + e.problem.Error() }
 
 // WireError is a JSON-RPC error that says no more than a client may know. It implements error, so a handler can return
 // it. An adapter converts it into the error type of its SDK.
@@ -76,7 +77,7 @@ func (e WireError) Error() string { return e.Message }
 // the same. Use Wire in an adapter, or in a handler that seals by itself, to answer a request whose token was rejected
 // or whose state was not sealed.
 func Wire(err error) WireError {
-	var params *ParamsError
+	var params *paramsError
 	switch {
 	case errors.Is(err, ErrRejected):
 		return WireError{-32602, "Invalid or expired requestState", json.RawMessage(`{"reason":"invalid_request_state"}`)}
@@ -103,9 +104,9 @@ const (
 
 	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments are malformed (see ParamsError)
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or these are malformed
 	ReasonAudience      Reason = "audience"        // the token was sealed by another service
-	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
+	ReasonUser          Reason = "user"            // the token was sealed for another user or none, or the call has none
 	ReasonExpired       Reason = "expired"         // the token is too old
 	ReasonFromTheFuture Reason = "from_the_future" // the server that sealed the token has a clock ahead of ours
 	ReasonFlowExpired   Reason = "flow_expired"    // all rounds of the flow together took too long
@@ -117,16 +118,16 @@ const (
 	ReasonPrincipalFailed Reason = "principal_failed" // the function Request.Principal could not tell who is calling
 	ReasonStoreFailed     Reason = "store_failed"     // the replay store failed or took too long
 
-	ReasonCanceled Reason = "canceled" // the caller canceled the request while the token was checked; the token may count as used
+	ReasonCanceled Reason = "canceled" // the caller canceled the request; its token may count as used
 
-	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments (see ParamsError)
+	ReasonInvalidParams Reason = "invalid_params" // a first round has malformed arguments
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal is not of this boundary, or the id of a handle is empty
+	ReasonMisuse        Reason = "misuse"         // Seal got a Round of another boundary, or an empty id
 )
 
 // Level returns the log level for a rejection with this reason. It is error for [ReasonCodecFailed],
-// [ReasonPrincipalFailed] and [ReasonStoreFailed], because then the service failed and its operator must act. For every
-// other reason it is warning. Use Level if you log rejections yourself.
+// [ReasonPrincipalFailed] and [ReasonStoreFailed], because then the service failed and its operator must act. For
+// every other reason it is warning. Use Level if you log rejections yourself.
 func (r Reason) Level() slog.Level {
 	switch r {
 	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:
@@ -138,17 +139,17 @@ func (r Reason) Level() slog.Level {
 // Error returns the reason as a text, so that a Reason is an error.
 func (r Reason) Error() string { return string(r) }
 
-// The exported names below are for authors of adapters, formats and stores. They help to call the parts that a server's
-// author supplied, and to make texts that a log may show.
+// The exported names below are for authors of adapters, formats and stores. They help to call the parts that a
+// server's author supplied, and to make texts that a log may show.
 
 // PlainError is an error whose text holds no secret. If a codec, a format, a store or a principal returns or wraps a
 // PlainError, the log shows its text. For any other error, the log shows only the type. Return a PlainError from your
 // own code to tell the operator what failed.
 type PlainError = guard.PlainError
 
-// PlainText returns a client's text in a form that a log may show. A text of at most 128 bytes stays as it is if it has
-// only printable ASCII characters, and neither " nor \. Any other text is quoted as in Go source, in ASCII, and cut at
-// 128 bytes. Use PlainText for every text from a client that your adapter logs.
+// PlainText returns a client's text in a form that a log may show. A text of at most 128 bytes stays as it is if it
+// has only printable ASCII characters, and neither " nor \. Any other text is quoted as in Go source, in ASCII, and
+// cut at 128 bytes. Use PlainText for every text from a client that your adapter logs.
 func PlainText(text string) string { return guard.PlainText(text) }
 
 // PartError is the error or panic of a part that a server's author supplied, such as a store. Its text names only the
@@ -156,8 +157,8 @@ func PlainText(text string) string { return guard.PlainText(text) }
 // led to a panic. The method Unwrap returns the original error. An adapter logs a PartError, for the server's author.
 type PartError = guard.Error
 
-// Guard calls a part that a server's author supplied. It returns the part's error or panic as a [*PartError], or nil if
-// the part succeeded. Use Guard in an adapter, so that a panic in the author's code does not end the process.
+// Guard calls a part that a server's author supplied. It returns the part's error or panic as a [*PartError], or nil
+// if the part succeeded. Use Guard in an adapter, so that a panic in the author's code does not end the process.
 func Guard(part func() error) error { return guard.Call(part).OrNil() }
 
 // Logger returns a logger that logs as l does, but ignores a panic of l's slog.Handler. If l is nil, the current

@@ -18,10 +18,10 @@ import (
 //
 // A format checks that a token is genuine. It also checks three claims: that the token is bound to this method and
 // target, to this user and to this service. A format checks a claim only if its tokens carry the claim: see Carries.
-// The boundary checks everything else, the arguments included. Each sealed token has exactly one text: a format refuses
-// any other text, even one that decodes to the same bytes. A format is called concurrently and keeps neither the
-// binding nor the claims. It refuses a token with a user if the request has no user, and a token without a user if the
-// request has one; the same goes for the service.
+// The boundary checks everything else, the arguments included. Each sealed token has exactly one text: a format
+// refuses any other text, even one that decodes to the same bytes. A format is called concurrently and keeps neither
+// the binding nor the claims. It refuses a token with a user if the request has no user, and a token without a user if
+// the request has one; the same goes for the service.
 //
 // An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser] says why the token is refused. Any
 // other error, or a panic, means that the format failed.
@@ -40,18 +40,19 @@ import (
 type Format interface {
 	// Prefix returns the text that every token begins with: 2 to 16 lower-case letters and digits, then a full stop. A
 	// boundary chooses the format of a token by the token's prefix, and never tries a second format. One format of a
-	// boundary, such as that of an existing service, may have the prefix "". It gets the tokens that begin neither with
-	// the prefix of another format nor with a prefix of tripseal's own tokens. It must not seal a token that begins
-	// with one of those prefixes.
+	// boundary, such as that of an existing service, may have the prefix "". It gets the tokens that begin neither
+	// with the prefix of another format nor with a prefix of tripseal's own tokens. It must not seal a token that
+	// begins with one of those prefixes.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
 	// Digest returns the digest of binding.Arguments, as tokens of this format hold it. It returns nil if tokens hold
 	// no digest. A boundary calls Digest once a round, and seals the result even if the arguments change later. If the
-	// error comes from [Binding.ArgumentsDigest], the client is at fault; any other error means that the format failed.
+	// error comes from [Binding.ArgumentsDigest], the client is at fault; any other error means that the format
+	// failed.
 	Digest(binding *Binding) ([]byte, error)
-	// Seal returns a token that holds these claims and is bound to this method, target, user and service. The result of
-	// Digest is in claims.Arguments.
+	// Seal returns a token that holds these claims and is bound to this method, target, user and service. The result
+	// of Digest is in claims.Arguments.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
 	// Open returns the claims of a token that is genuine and bound to this method, target, user and service. The field
 	// Arguments of these claims is the digest that was sealed; the boundary compares it with the digest of the
@@ -126,7 +127,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		}
 		f.Format, f.record = record, record
 	}
-	for _, other := range b.formats { // two different prefixes never overlap, because each has its only full stop at its end
+	for _, other := range b.formats { // two different prefixes never overlap: each has its only full stop at its end
 		switch {
 		case f.prefix != other.prefix:
 		case f.prefix == "":
@@ -142,7 +143,8 @@ func (b *Boundary) addFormat(a Accepted) error {
 		return fmt.Errorf("tripseal: the waiver for the format %q names an unknown claim", f.name())
 	}
 	if f.waives != 0 {
-		b.log(slog.LevelWarn, "tripseal: claims are waived", slog.String("format", f.name()), slog.String("claims", f.waives.String()))
+		b.log(slog.LevelWarn, "tripseal: claims are waived",
+			slog.String("format", f.name()), slog.String("claims", f.waives.String()))
 	}
 	b.formats = append(b.formats, f)
 	return nil
@@ -162,11 +164,12 @@ func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	for _, tool := range f.plain.tools {
 		tools = append(tools, PlainText(tool))
 		if b.singleUse(&Binding{Method: methodTool, Target: tool}) {
-			return fmt.Errorf("tripseal: the format %q does not seal the states of the tool %.40q, so they cannot work only once; "+
-				"drop the format, or name only other tools in Config.ReplayTools", f.name(), tool)
+			return fmt.Errorf("tripseal: the format %q does not seal the states of the tool %.40q, "+
+				"so they cannot work only once; drop the format, or name only other tools in Config.ReplayTools", f.name(), tool)
 		}
 	}
-	b.log(slog.LevelWarn, "tripseal: states are not protected: anybody can read, write and repeat them, and all answers reach the handler",
+	b.log(slog.LevelWarn, "tripseal: states are not protected: "+
+		"anybody can read, write and repeat them, and all answers reach the handler",
 		slog.String("format", f.name()), slog.Bool("sealing", f == &b.formats[0]),
 		slog.Any("tools", tools), slog.Time("until", f.plain.until))
 	return nil
@@ -193,7 +196,8 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		return nil, err
 	}
 	if current.keys.ephemeral {
-		b.log(slog.LevelInfo, "tripseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
+		b.log(slog.LevelInfo, "tripseal: the keys are ephemeral: "+
+			"tokens die with this process and no other replica opens them")
 	}
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
@@ -287,9 +291,9 @@ type Binding struct {
 // unless your tokens hold a digest of another kind.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return strictjson.Sum(b.Arguments) }
 
-// Codec seals payloads into texts, and opens only texts that it sealed. It knows nothing about time, users or requests.
-// Implement a Codec to seal with a key that this process does not hold (it may be in an HSM or a key service).
-// [RingCodec] returns the native codec.
+// Codec seals payloads into texts, and opens only texts that it sealed. It knows nothing about time, users or
+// requests. Implement a Codec to seal with a key that this process does not hold (it may be in an HSM or a key
+// service). [RingCodec] returns the native codec.
 //
 // Open accepts a text only if it is exactly as Seal made it, and otherwise returns an error. Nobody can read the
 // payload from its text. A text has only characters of base64url and full stops. The methods of a codec are called
@@ -329,11 +333,10 @@ const (
 var purposeDetails = [purposes]struct {
 	prefix  string // the text that every token begins with; the seal protects it too
 	keyInfo string // the "info" parameter of HKDF, which derives the AES key
-	mark    byte   // the payload's first byte
 }{
-	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm", 'S'},
-	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm", 'C'},
-	PurposeHandle: {"mh1.", "tripseal/1 handle aes-256-gcm", 'H'},
+	PurposeState:  {"ms1.", "tripseal/1 state aes-256-gcm"},
+	PurposeCursor: {"mc1.", "tripseal/1 cursor aes-256-gcm"},
+	PurposeHandle: {"mh1.", "tripseal/1 handle aes-256-gcm"},
 }
 
 func (p Purpose) valid() bool { return p < purposes }
@@ -344,15 +347,6 @@ func (p Purpose) Prefix() string {
 		return ""
 	}
 	return purposeDetails[p].prefix
-}
-
-// Mark returns the first byte of every payload of this purpose. Whoever opens a text with a [Codec] must check that the
-// payload begins with this byte.
-func (p Purpose) Mark() byte {
-	if !p.valid() {
-		return 0
-	}
-	return purposeDetails[p].mark
 }
 
 // hasOwnPrefix reports whether a text begins with one of tripseal's own prefixes.

@@ -181,11 +181,12 @@ func (h *Handles) report(ctx context.Context, op Op, start time.Time, handle str
 }
 
 const (
+	handleMark    = 'H' // the first byte of every handle's record
 	handleVersion = 1
 	maxHandleID   = 1024
 
-	// minHandle is the length to which a shorter record is padded, so that a handle does not show the length of a short
-	// id.
+	// minHandle is the length to which a shorter record is padded, so that a handle does not show the length of a
+	// short id.
 	minHandle = 128
 )
 
@@ -217,7 +218,7 @@ func appendHandle(dst []byte, issued, lifetime int64, b *handleBinding, id strin
 	var head [handleHead]byte
 	native.PutSpan(head[:], handleLifetime, lifetime) // backwards: each Put overwrites bytes before its field
 	native.PutInstant(head[:], handleIssued, issued)
-	head[0], head[1] = PurposeHandle.Mark(), handleVersion
+	head[0], head[1] = handleMark, handleVersion
 	copy(head[handleAudience:], b.audience[:])
 	copy(head[handleKind:], b.kind[:])
 	copy(head[handleUser:], b.user[:])
@@ -233,7 +234,7 @@ func handlePadding(length int) []byte { return handleZeros[:max(0, len(handleZer
 // parseHandle parses the payload of a genuine handle. The results are parts of the payload, not copies. If the payload
 // cannot be parsed, the reason says why; otherwise it is "".
 func parseHandle(payload []byte) (head *[handleHead]byte, id []byte, reason Reason) {
-	if len(payload) < 2 || payload[0] != PurposeHandle.Mark() || payload[1] != handleVersion {
+	if len(payload) < 2 || payload[0] != handleMark || payload[1] != handleVersion {
 		return nil, nil, ReasonVersion
 	}
 	if len(payload) < handleHead {

@@ -10,9 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,8 +37,8 @@ type keyMaterial struct {
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret. Every token that the key sealed holds this id right
-// after the prefix. Use it to name a key in logs and on dashboards.
+// KeyID is the public name of a key. It is derived from the secret. Every token that the key sealed holds this id
+// right after the prefix. Use it to name a key in logs and on dashboards.
 type KeyID [4]byte
 
 // String returns the id as eight hexadecimal digits. Logs and files of keys show an id like this.
@@ -80,8 +77,8 @@ const howToMakeASecret = "a key is 32 random bytes: make one with openssl rand -
 // values; less than one in 10¹⁴ random secrets has fewer than 17.
 const leastVariety = 17
 
-// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns ""
-// if the secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing from the secret. It returns
+// "" if the secret can be 32 random bytes.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):
@@ -179,8 +176,9 @@ var (
 	maxKeyText = b64u.EncodedLen(maxSecret + keyChecksumSize)
 )
 
-// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text that was cut, mistyped or encoded twice.
-// The error never repeats the text. Use ParseKey for a key that you keep in a place that package keys does not read.
+// ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text that was cut, mistyped or encoded
+// twice. The error never repeats the text. Use ParseKey for a key that you keep in a place that package keys does not
+// read.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {
@@ -191,7 +189,8 @@ func ParseKey(text string) (Key, error) {
 	}
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
-		return Key{}, notAKey("it has characters that no key has, such as white space, commas, quotes or padding, or it was cut")
+		return Key{}, notAKey("it has characters that no key has, such as white space, commas, quotes or padding, " +
+			"or it was cut")
 	}
 	secret, checksum := raw[:len(raw)-keyChecksumSize], raw[len(raw)-keyChecksumSize:]
 	if subtle.ConstantTimeCompare(checksum, keyChecksum(secret)) != 1 {
@@ -222,46 +221,11 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// The methods below print keys and rings as their ids, with every verb of fmt and in every log. fmt cannot call them
+// String returns the key's id in a short text, without the secret, so that printing a key is safe. fmt cannot call it
 // for a Key in an unexported field of another struct: it then prints a pointer, not the secret.
-
-// String returns the key's id in a short text, without the secret, so that printing a key is safe.
 func (k Key) String() string {
 	if k.material == nil {
 		return "tripseal.Key(none)"
 	}
 	return "tripseal.Key(" + k.material.id.String() + ")"
 }
-
-// GoString returns what String returns, so that %#v shows no secret either.
-func (k Key) GoString() string { return k.String() }
-
-// Format writes what String returns, so that no verb of package fmt shows the secret.
-func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
-
-// LogValue returns what String returns, so that slog shows no secret either.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText returns what String returns, so that encoders write no secret either.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// String returns the number of keys in the ring and the id of its sealing key, without a secret, so that printing a
-// ring is safe.
-func (r Ring) String() string {
-	if r.keys == nil {
-		return "tripseal.Ring(empty)"
-	}
-	return "tripseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
-}
-
-// GoString returns what String returns, so that %#v shows no secret either.
-func (r Ring) GoString() string { return r.String() }
-
-// Format writes what String returns, so that no verb of package fmt shows a secret.
-func (r Ring) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
-
-// LogValue returns what String returns, so that slog shows no secret either.
-func (r Ring) LogValue() slog.Value { return slog.StringValue(r.String()) }
-
-// MarshalText returns what String returns, so that encoders write no secret either.
-func (r Ring) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -41,7 +41,7 @@ type Event struct {
 	// Format is the prefix of the token's format, "unprefixed" for a format without a prefix, or "" if the token
 	// belongs to no format.
 	Format     string
-	KeyID      string // the id of the key that the token names, even if the token is forged; "" if the format does not tell the id
+	KeyID      string // the id of the key that the token names, even if the token is forged; "" if it is unknown
 	TokenBytes int    // the length of the token in bytes; 0 if there is none
 	StateBytes int    // the length of the state in bytes; 0 if there is none or the token was rejected
 
@@ -84,11 +84,13 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 }
 
 // rejected tells the operator why a token was rejected, and returns the error that Open must return.
-func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
+func (b *Boundary) rejected(
+	ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure,
+) error {
 	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
+	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a paramsError
 		fail.reason = ReasonArguments
 	}
 	// The target exists if a genuine token was sealed for it, even by another service or for another user.
@@ -98,12 +100,14 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 }
 
 // notSealed tells the operator why a state was not sealed, and returns the error that Seal must return.
-func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
+func (b *Boundary) notSealed(
+	ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure,
+) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
 	if fail.params != nil {
 		b.report(ctx, slog.LevelWarn, "tripseal: arguments cannot be digested", &e, true, fail)
-		return &ParamsError{fail.params}
+		return &paramsError{fail.params}
 	}
 	level := slog.LevelError
 	if fail.excuse(ctx); fail.reason == ReasonCanceled {
@@ -115,7 +119,9 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 
 // report completes the event and passes it to the log and the observer. Pass true as targetExists if the target of the
 // request certainly exists.
-func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure) {
+func (b *Boundary) report(
+	ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure,
+) {
 	e.Reason = fail.reason
 	if fail.flow != [16]byte{} {
 		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
@@ -158,7 +164,8 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	}
 	e := b.event(OpDrop, time.Time{}, r, nil, "")
 	e.Dropped, e.StateBytes = n, 0
-	b.logContext(ctx, slog.LevelWarn, "tripseal: dropped answers that were incomplete, or to questions that were not asked", append([]slog.Attr{
+	const message = "tripseal: dropped answers that were incomplete, or to questions that were not asked"
+	b.logContext(ctx, slog.LevelWarn, message, append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
 	}, e.flowAttrs()...)...)
 	if !r.named {
@@ -183,7 +190,8 @@ func (r *Round) Completed(ctx context.Context) {
 	}
 	e := b.event(OpSeal, time.Time{}, r, nil, "")
 	b.logContext(ctx, slog.LevelError, "tripseal: a complete result has a state, which was removed: "+
-		"to send a state without questions, set an InputRequests that is empty and not nil (official SDK), or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
+		"to send a state without questions, set an InputRequests that is empty and not nil (official SDK), "+
+		"or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 

@@ -58,7 +58,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 		return nil, failed(ReasonTooLarge)
 	}
 	if n := len(round.binding.Arguments); n > b.config.MaxArguments {
-		return nil, failedBecause(ReasonTooLarge, "the arguments have %d bytes, Config.MaxArguments is %d", n, b.config.MaxArguments)
+		return nil, failedBecause(ReasonTooLarge,
+			"the arguments have %d bytes, Config.MaxArguments is %d", n, b.config.MaxArguments)
 	}
 	format := b.formatOf(token)
 	if format == nil {
@@ -108,8 +109,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkArguments checks that the token was sealed for the arguments of this round. It stores their digest in the round,
-// for a later Seal.
+// checkArguments checks that the token was sealed for the arguments of this round. It stores their digest in the
+// round, for a later Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digestArguments(round); fail != nil {
 		return fail
@@ -161,8 +162,8 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }
 
-// timeReason returns why the token's times or its round are refused, or "" if they are accepted. Each condition has the
-// form !(what is accepted), so that everything else is refused. Pass true as hasFlow if the token's format carries
+// timeReason returns why the token's times or its round are refused, or "" if they are accepted. Each condition has
+// the form !(what is accepted), so that everything else is refused. Pass true as hasFlow if the token's format carries
 // [ClaimFlow].
 func timeReason(now int64, c *Claims, hasFlow bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {

@@ -18,8 +18,8 @@ func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
 }
 
-// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the native record, sealed with a ring.
-// List it in [Config.AlsoOpen] if [Config.Format] is another format and native tokens must open too.
+// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the native record, sealed with a
+// ring. List it in [Config.AlsoOpen] if [Config.Format] is another format and native tokens must open too.
 func NativeFormat(keys KeySource) Format {
 	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
 }
@@ -142,6 +142,7 @@ func (f *recordFormat) KeyID(token string) string {
 
 // The version and the flags of the native record. docs/token.md defines every byte of the record.
 const (
+	stateMark     = 'S' // the first byte of every state's record
 	recordVersion = 1
 
 	flagState    = 1 << 0
@@ -189,10 +190,10 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagElicit
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atAge, age) // backwards: each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
-	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
+	head[0], head[1], head[atFlags] = stateMark, recordVersion, flags
 	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
 	copy(head[atFlow:], c.Flow[:])
 	copy(head[atRequest:], d.request[:])
@@ -219,7 +220,7 @@ type record struct {
 }
 
 func parseRecord(payload []byte) (record, Reason) {
-	if len(payload) < 2 || payload[0] != PurposeState.Mark() || payload[1] != recordVersion {
+	if len(payload) < 2 || payload[0] != stateMark || payload[1] != recordVersion {
 		return record{}, ReasonVersion
 	}
 	if len(payload) < headSize {
@@ -278,8 +279,8 @@ func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSi
 	return recordDigest != nil && native.Same(recordDigest, requestDigest)
 }
 
-// decode puts the claims and the questions into c. Both are copied from the payload in one allocation. The reason is ""
-// if the record is well-formed.
+// decode puts the claims and the questions into c. Both are copied from the payload in one allocation. The reason is
+// "" if the record is well-formed.
 func (rec *record) decode(c *contents) Reason {
 	questions, state, ok := cutQuestions(rec.rest, rec.questions)
 	hasState, elicit := rec.head[atFlags]&flagState != 0, rec.head[atFlags]&flagElicit != 0
@@ -329,7 +330,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash is the mask. It looks random, and is always the same for one flow, method and target.
+	// The second half of the hash is the mask. It looks random, and is always the same for one flow, method and
+	// target.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
@@ -347,7 +349,8 @@ func (d *digests) saltFor(b *Binding, flow [16]byte) {
 // salted digest, removes the salt.
 func (d *digests) applyMask(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
-		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
+		half := binary.NativeEndian.Uint64(arguments[i:]) ^ binary.NativeEndian.Uint64(d.mask[i:])
+		binary.NativeEndian.PutUint64(masked[i:], half)
 	}
 	return masked
 }
@@ -360,7 +363,7 @@ func audienceDigest(audience string) [digestSize]byte {
 // set bound has [ClaimAudience] and [ClaimUser] if it is bound to a service and a user. The State of a handle is its
 // id. ReadRecord checks nothing but the form of the payload: to accept a token, call [Boundary.Open].
 func ReadRecord(payload []byte) (claims Claims, bound ClaimSet, err error) {
-	if len(payload) > 0 && payload[0] == PurposeHandle.Mark() {
+	if len(payload) > 0 && payload[0] == handleMark {
 		head, id, reason := parseHandle(payload)
 		if reason != "" {
 			return Claims{}, 0, reason

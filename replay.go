@@ -15,17 +15,17 @@ import (
 //
 // Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use at least until
 // use.Until. When in doubt, Spend returns an error, and the token is rejected. If the context has already ended, Spend
-// returns an error and records nothing. Spend returns by the context's deadline: a boundary does not wait longer. While
-// 2,000 calls of Spend are still running, a boundary rejects single-use tokens without calling Spend. A token counts as
-// used even if the handler fails later.
+// returns an error and records nothing. Spend returns by the context's deadline: a boundary does not wait longer.
+// While 2,000 calls of Spend are still running, a boundary rejects single-use tokens without calling Spend. A token
+// counts as used even if the handler fails later.
 //
 // Test your store with the suite sealtest.TestReplayStore.
 //
 // A boundary calls Spend on another goroutine, so that it can stop waiting. If the store is in memory, that goroutine
 // costs more than Spend itself. To avoid this cost, such a store can be a [NonBlockingStore].
 type ReplayStore interface {
-	// Spend records the use of a token, and returns true if it is the first use of this token. A boundary calls it once
-	// for each token that is otherwise accepted.
+	// Spend records the use of a token, and returns true if it is the first use of this token. A boundary calls it
+	// once for each token that is otherwise accepted.
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
@@ -47,7 +47,7 @@ type NonBlockingStore interface {
 // panics or returns another store.
 func cannotBlock(store ReplayStore) (says bool) {
 	if s, ok := store.(NonBlockingStore); ok {
-		guard.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+		guard.Quietly(func() { says = s.NonBlocking() == store }) // == panics if the store's type is not comparable
 	}
 	return says
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,8 @@ import (
 )
 
 // Ring is an immutable list of keys: the first key seals tokens, and all of them open tokens. A token names the key
-// that sealed it, so a ring never tries keys in turn. Set a Ring as Config.Keys. Make it with [NewRing] or [Ephemeral],
-// or let package keys make it.
+// that sealed it, so a ring never tries keys in turn. Set a Ring as Config.Keys. Make it with [NewRing] or
+// [Ephemeral], or let package keys make it.
 type Ring struct {
 	keys *ringKeys
 }
@@ -31,10 +32,10 @@ type ringKeys struct {
 	ephemeral bool
 }
 
-// NewRing makes a ring of keys that your program has read itself. To read keys from a file or from the environment, use
-// package keys instead. To rotate, first add the new key at the end of the ring on every replica. Then move it to the
-// front. Drop the old key when its last token or cursor has expired: after TTL, URLTTL or the TTL of cursors, whichever
-// is longest.
+// NewRing makes a ring of keys that your program has read itself. To read keys from a file or from the environment,
+// use package keys instead. To rotate, first add the new key at the end of the ring on every replica. Then move it to
+// the front. Drop the old key when its last token or cursor has expired: after TTL, URLTTL or the TTL of cursors,
+// whichever is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("tripseal: a ring needs at least one key; " + howToMakeAKey)
@@ -62,9 +63,9 @@ func NewRing(keys ...Key) (*Ring, error) {
 	return &Ring{ring}, nil
 }
 
-// Ephemeral returns a ring with one random key that dies with the process. It suits a server that one client starts for
-// itself: tokens of this key do not open after a restart or on another replica. A boundary with such keys says so in
-// the log.
+// Ephemeral returns a ring with one random key that dies with the process. It suits a server that one client starts
+// for itself: tokens of this key do not open after a restart or on another replica. A boundary with such keys says so
+// in the log.
 func Ephemeral() *Ring {
 	ring, err := NewRing(GenerateKey())
 	if err != nil {
@@ -74,7 +75,8 @@ func Ephemeral() *Ring {
 	return ring
 }
 
-// IDs returns the ids of the keys. The first is the id of the key that seals. Log them to see which keys a replica has.
+// IDs returns the ids of the keys. The first is the id of the key that seals. Log them to see which keys a replica
+// has.
 func (r *Ring) IDs() []KeyID {
 	if r == nil || r.keys == nil {
 		return nil
@@ -82,26 +84,23 @@ func (r *Ring) IDs() []KeyID {
 	return append([]KeyID(nil), r.keys.ids...)
 }
 
-// Seals returns how many values the key with this id has sealed for the given purpose. It counts the seals of this
-// process, in all rings together. Add up the counts of all replicas: a key may make at most 2³² seals.
-func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
-	if r == nil || r.keys == nil || !purpose.valid() {
-		return 0
+// String returns the number of keys in the ring and the id of its sealing key, without a secret, so that printing a
+// ring is safe.
+func (r Ring) String() string {
+	if r.keys == nil {
+		return "tripseal.Ring(empty)"
 	}
-	if sealers, ok := r.keys.sealers[id]; ok {
-		return sealers[purpose].seals.Load()
-	}
-	return 0
+	return "tripseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
 }
 
 // KeySource returns the ring to use now. Its method Ring is called for every token, so a source changes its keys by
 // returning another ring. Ring must be fast and safe for concurrent use, and must never return nil. Implement a
 // KeySource only for keys that change while the process runs and that the type keys.File cannot read.
 //
-// A source may have a method Outlast(ttl time.Duration) error. [New] calls this method with the longest lifetime of the
-// boundary's tokens. If Outlast returns an error, New returns that error too. A source whose keys expire should have
-// this method: it must return an error if a key would expire before a token that this key sealed. The type keys.File
-// does that.
+// A source may have a method Outlast(ttl time.Duration) error. [New] calls this method with the longest lifetime of
+// the boundary's tokens. If Outlast returns an error, New returns that error too. A source whose keys expire should
+// have this method: it must return an error if a key would expire before a token that this key sealed. The type
+// keys.File does that.
 type KeySource interface {
 	// Ring returns the keys to use for the next token. It must not wait for a file or a network.
 	Ring() *Ring

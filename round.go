@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/tripseal/tripseal/internal/guard"
 )
 
-// Round is one request of a flow. [Boundary.Open] returns it, and [Boundary.Seal] reuses what Open computed. A Round is
-// not safe for concurrent use, and a copy is independent of the original.
+// Round is one request of a flow. [Boundary.Open] returns it, and [Boundary.Seal] reuses what Open computed. A Round
+// is not safe for concurrent use, and a copy is independent of the original.
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
@@ -35,14 +34,11 @@ type contents struct {
 	sealed    [digestSize]byte // the digest of the arguments, from a native token
 }
 
-// String returns the round's number in a short text, without state, user or arguments. So printing a round is safe.
-func (r Round) String() string { return "tripseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
-
-// Format writes what String returns, so that no verb of package fmt shows the state.
-func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
-
-// LogValue returns what String returns, so that slog shows no state either.
-func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
+// Format writes the round's number, without state, user or arguments, for every verb of package fmt. So printing a
+// round is safe.
+func (r Round) Format(s fmt.State, _ rune) {
+	io.WriteString(s, "tripseal.Round("+strconv.Itoa(r.claims.Round)+")")
+}
 
 // State returns what the handler wrote in the previous round, and true. It returns false if the handler wrote no state,
 // if this is a first round, or if package elicit wrote the state. Pass the state to the handler in place of the token.
@@ -114,27 +110,27 @@ func (r *Round) identify(ctx context.Context) *failure {
 	return nil
 }
 
-// Request is a request that carries a token, or whose result will carry one. An adapter makes one for each request, and
-// passes it to [Boundary.Open].
+// Request is a request that carries a token, or whose result will carry one. An adapter makes one for each request,
+// and passes it to [Boundary.Open].
 type Request struct {
 	// Method is the method's name in the protocol: tools/call, prompts/get or resources/read.
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments as it arrived. If the arguments include a cursor, leave the cursor
-	// out. Nil and null mean {}. If the request has a token, Open digests the arguments and Seal uses that digest. On a
-	// first round Seal reads the arguments, so they must not change until Seal returns: give Open a copy if a handler
-	// can change these bytes.
+	// Arguments is the JSON text of params.arguments as it arrived. If the arguments include a cursor, leave the
+	// cursor out. Nil and null mean {}. If the request has a token, Open digests the arguments and Seal uses that
+	// digest. On a first round Seal reads the arguments, so they must not change until Seal returns: give Open a copy
+	// if a handler can change these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means that there is no user. The boundary calls it when it opens or seals a
-	// token: once a round, or twice if a token was rejected and [Config.AskAgain] is set. On a first round it is called
-	// in Seal, after the handler has run. It must still return the same user at that time.
+	// token: once a round, or twice if a token was rejected and [Config.AskAgain] is set. On a first round it is
+	// called in Seal, after the handler has run. It must still return the same user at that time.
 	Principal Principal
 }
 
-// Principal returns the name of the verified user that is calling, or "" for no user. A name has at most 4096 bytes and
-// always means the same user. If the principal fails, panics or returns a longer name, the boundary does not open or
-// seal the token. An adapter makes a Principal for each request, from what its SDK knows about the caller.
+// Principal returns the name of the verified user that is calling, or "" for no user. A name has at most 4096 bytes
+// and always means the same user. If the principal fails, panics or returns a longer name, the boundary does not open
+// or seal the token. An adapter makes a Principal for each request, from what its SDK knows about the caller.
 type Principal func(ctx context.Context) (string, error)
 
 // User returns a principal for a user that is already known. If id is empty, the principal returns an error: a caller
@@ -190,9 +186,9 @@ const (
 	KindRoots                    // asks the client which roots (folders) the server may use
 )
 
-// Takes reports whether an answer of the given kind fits a question of kind k. An answer to a form looks like an answer
-// to a URL, so an answer to one kind also fits the other. [Round.Accepts] calls Takes; call it yourself only to compare
-// kinds without a round.
+// Takes reports whether an answer of the given kind fits a question of kind k. An answer to a form looks like an
+// answer to a URL, so an answer to one kind also fits the other. [Round.Accepts] calls Takes; call it yourself only to
+// compare kinds without a round.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
@@ -203,8 +199,8 @@ const (
 	MaxQuestionKey = 128 // how many bytes the key of a question can have
 )
 
-// Question identifies one entry of inputRequests: an answer must match its key and kind. Questions can be compared with
-// ==. An adapter passes one to [Boundary.Seal] for each entry.
+// Question identifies one entry of inputRequests: an answer must match its key and kind. Questions can be compared
+// with ==. An adapter passes one to [Boundary.Seal] for each entry.
 type Question struct {
 	Key  string // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind Kind   // tells which kind of answer fits
@@ -214,8 +210,8 @@ func (q *Question) wellFormed() bool {
 	return len(q.Key) <= MaxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
 }
 
-// wellFormed reports whether one round can ask these questions: there are not too many, each is well-formed, and no two
-// have the same key.
+// wellFormed reports whether one round can ask these questions: there are not too many, each is well-formed, and no
+// two have the same key.
 func wellFormed(questions []Question) bool {
 	if len(questions) > MaxQuestions {
 		return false
@@ -245,10 +241,11 @@ func distinctKeys(questions []Question) bool {
 	return true
 }
 
-// Accepts reports whether an answer may reach the handler. The previous round must have asked a question with this key,
-// and an answer of this kind must fit it. An adapter calls Accepts for each answer, and drops the answer if Accepts
-// returns false. On a first round, Accepts always returns false, and also if package elicit asked: see [Round.Elicit].
-// If the operator waived [ClaimQuestions] for the token's format, Accepts returns true for every other answer.
+// Accepts reports whether an answer may reach the handler. The previous round must have asked a question with this
+// key, and an answer of this kind must fit it. An adapter calls Accepts for each answer, and drops the answer if
+// Accepts returns false. On a first round, Accepts always returns false, and also if package elicit asked: see
+// [Round.Elicit]. If the operator waived [ClaimQuestions] for the token's format, Accepts returns true for every other
+// answer.
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.claims.Elicit {
 		return false
@@ -307,8 +304,8 @@ func cutQuestions(payload []byte, n int) (list questionList, rest string, ok boo
 	return list, rest, true
 }
 
-// cutQuestion decodes the question at the front of a text, and also returns what comes after it in the text. It returns
-// false if there is no well-formed question.
+// cutQuestion decodes the question at the front of a text, and also returns what comes after it in the text. It
+// returns false if there is no well-formed question.
 func cutQuestion(text string) (q Question, rest string, ok bool) {
 	if len(text) < 2 || len(text)-2 < int(text[1]) {
 		return q, "", false

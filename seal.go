@@ -17,8 +17,8 @@ import (
 )
 
 // Seal returns the token to send in place of the state. Call it when a handler returns a result that asks questions,
-// and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse. The
-// error is a [*SealError], or a [*ParamsError] if this is a first round and the request's arguments are malformed.
+// and pass these questions. A nil state means that the handler wrote none. Seal refuses whatever Open would refuse.
+// The error is a [*SealError], or another one if this is a first round and the request's arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -81,7 +81,8 @@ func (b *Boundary) mint(
 		return "", failedBecause(ReasonCodecFailed, errNotItsToken)
 	}
 	if len(token) > b.config.MaxToken {
-		return "", failedBecause(ReasonTooLarge, "the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
+		return "", failedBecause(ReasonTooLarge,
+			"the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
 	round.expires = claims.Expires
 	return token, nil
@@ -177,7 +178,7 @@ func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, rea
 		round.claims.FlowStart = now
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
-	c.FlowStart = min(round.claims.FlowStart, now) // FlowStart is later than now if another replica, whose clock is ahead, began the flow
+	c.FlowStart = min(round.claims.FlowStart, now) // later than now if the flow began on a replica whose clock is ahead
 	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}
@@ -198,9 +199,9 @@ func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, rea
 }
 
 // EncodeState returns a value as JSON, to be used as a state. It refuses a value whose JSON comes back from
-// [DecodeState] changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such as
-// unexported fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with an
-// adapter, use its function SetState.
+// [DecodeState] changed, such as an integer beyond 2^53 in a field of type any. What JSON leaves out by itself, such
+// as unexported fields, is lost. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal] itself; with
+// an adapter, use its function SetState.
 func EncodeState(value any) (string, error) {
 	if value == nil {
 		return "null", nil
@@ -208,32 +209,23 @@ func EncodeState(value any) (string, error) {
 	// Encode through a pointer, because DecodeState uses the methods of the pointer type too.
 	pointer, back := reflect.New(reflect.TypeOf(value)), reflect.New(reflect.TypeOf(value))
 	pointer.Elem().Set(reflect.ValueOf(value))
-	text, err := encode(pointer.Interface())
+	text, err := json.Marshal(pointer.Interface())
 	if err != nil {
 		return "", fmt.Errorf("tripseal: the state cannot be written as JSON: %w", err)
 	}
 	if !decodeStrictly(text, back.Interface()) {
 		return "", fmt.Errorf("tripseal: a state of type %T cannot be read back from its JSON", value)
 	}
-	if again, err := encode(back.Interface()); err != nil || !bytes.Equal(again, text) {
+	if again, err := json.Marshal(back.Interface()); err != nil || !bytes.Equal(again, text) {
 		return "", fmt.Errorf("tripseal: a state of type %T would come back from its JSON as another value: "+
 			"give numbers fields of their own types, and keep bytes in a []byte", value)
 	}
 	return string(text), nil
 }
 
-// encode does what json.Marshal does, but leaves <, > and & as they are, because a token is not HTML.
-func encode(value any) ([]byte, error) {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
-}
-
-// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or with
-// members of other types than in T. The error quotes nothing from the state. Use DecodeState after [Boundary.Open];
-// with an adapter, use its function State.
+// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members that T does not have, or
+// with members of other types than in T. The error quotes nothing from the state. Use DecodeState after
+// [Boundary.Open]; with an adapter, use its function State.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
 	if !decodeStrictly([]byte(state), &value) {

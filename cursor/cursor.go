@@ -8,8 +8,8 @@
 //	next, err := page.Next(ctx, cursor.NextPage{Position: last(rows)})
 //
 // A cursor opens only for the request that it was issued for: the same tool or list, the same caller, the same
-// arguments, the same service. It cannot be read, changed or made by a client, and it expires. It carries a page number
-// and up to 256 bytes of position, in at most 512 characters.
+// arguments, the same service. It cannot be read, changed or made by a client, and it expires. It carries a page
+// number and up to 256 bytes of position, in at most 512 characters.
 //
 // If the cursor is one of a tool's arguments, take it out of [tripseal.Request.Arguments] and keep the other arguments
 // there, as [PageOptions.Cut] does. If you leave the cursor in, no second page opens. If you leave the other arguments
@@ -43,8 +43,8 @@ type Issuer interface {
 	Open(ctx context.Context, request tripseal.Request, cursor string) (Page, error)
 }
 
-// Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set Keys and Audience; zero
-// is a good choice for the other fields.
+// Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set Keys and Audience;
+// zero is a good choice for the other fields.
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your boundary: the ring derives
 	// separate keys for cursors.
@@ -247,6 +247,6 @@ func (c *Cursors) openText(ctx context.Context, s *native.Scratch, text string) 
 	return payload, fail
 }
 
-// maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without decoding it. No codec makes a
-// longer one.
+// maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without decoding it. No codec makes
+// a longer one.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }

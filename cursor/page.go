@@ -38,8 +38,8 @@ type NextPage struct {
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache may serve the page with this
 	// cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for Config.TTL plus Cached.
-	// If the keys come from a file, set keys.Options.LongestTTL to at least this sum.
+	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for Config.TTL plus
+	// Cached. If the keys come from a file, set keys.Options.LongestTTL to at least this sum.
 	Cached time.Duration
 }
 
@@ -64,8 +64,8 @@ func (p *Page) First() bool { return p.number == 0 }
 // Number returns how many pages came before this one, for example to limit how far a client may read.
 func (p *Page) Number() int { return p.number }
 
-// Position returns where this page begins: what the handler passed to Next on the previous page. It is nil on the first
-// page. Use it in the query for the rows of this page.
+// Position returns where this page begins: what the handler passed to Next on the previous page. It is nil on the
+// first page. Use it in the query for the rows of this page.
 func (p *Page) Position() []byte { return p.position }
 
 // Next returns the cursor of the next page. The cursor's TTL counts from when this page was opened or, on the first

@@ -9,9 +9,10 @@ import (
 	"github.com/tripseal/tripseal/internal/native"
 )
 
-// The version of a cursor's record, and the values of the field that says who may use the cursor. docs/token.md defines
-// every byte of the record.
+// The version of a cursor's record, and the values of the field that says who may use the cursor. docs/token.md
+// defines every byte of the record.
 const (
+	recordMark    = 'C' // the first byte of every record
 	recordVersion = 1
 
 	forNobody    = 0 // only callers without a user may use the cursor
@@ -58,7 +59,7 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
 	native.PutSpan(head[:], atLifetime, r.lifetime) // backwards: each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
-	head[0], head[1], head[atWho] = tripseal.PurposeCursor.Mark(), recordVersion, r.who
+	head[0], head[1], head[atWho] = recordMark, recordVersion, r.who
 	copy(head[atService:], b.service[:])
 	copy(head[atDigest:], b.digest[:])
 	copy(head[atHints:], b.arguments[:])
@@ -73,10 +74,10 @@ var padding [minSize]byte
 // paddingAfter returns how many zero bytes follow a record's position, if this position has the given length.
 func paddingAfter(length int) int { return max(0, minSize-headSize-length) }
 
-// parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the reason says why; otherwise
-// it is "".
+// parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the reason says why;
+// otherwise it is "".
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason tripseal.Reason) {
-	if len(payload) < 2 || payload[0] != tripseal.PurposeCursor.Mark() || payload[1] != recordVersion {
+	if len(payload) < 2 || payload[0] != recordMark || payload[1] != recordVersion {
 		return r, nil, tripseal.ReasonVersion
 	}
 	if len(payload) < headSize {
@@ -96,8 +97,8 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason tripsea
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to the binding b, or "" if it is. The digests decide. The hints only help
-// to choose the reason: they decide nothing, because two users have the same hint in one of 65,536 cases.
+// boundTo returns why the record is not bound to the binding b, or "" if it is. The digests decide. The hints only
+// help to choose the reason: they decide nothing, because two users have the same hint in one of 65,536 cases.
 func boundTo(head *[headSize]byte, b *binding) tripseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return tripseal.ReasonAudience
@@ -148,8 +149,9 @@ func bind(
 	return binding{service, native.Sum(buf), who, [hintSize]byte(arguments[digestSize:]), hint(who, user)}
 }
 
-// hint returns a short hash of its two parameters: who may use the cursor (forNobody, forUser or forEverybody), and the
-// user's name. It hashes only the first and the last eight bytes of a long name, because names usually differ there.
+// hint returns a short hash of its two parameters: who may use the cursor (forNobody, forUser or forEverybody), and
+// the user's name. It hashes only the first and the last eight bytes of a long name, because names usually differ
+// there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {

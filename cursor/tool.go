@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -64,9 +65,9 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	return resolved, nil
 }
 
-// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if a
-// property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice. Register
-// the tool with the returned schema.
+// InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if
+// a property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice.
+// Register the tool with the returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
 	root := strictjson.ReadMembers(text)
@@ -91,10 +92,13 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 		return nil, errors.New("the input schema or its properties cannot be read as a JSON object")
 	}
 	except, separator := "", ", except "
-	for _, name := range o.Unbound {
+	for i, name := range o.Unbound {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: "+
 				"write a name from the properties at the root of the schema, in the same case", name)
+		}
+		if slices.Contains(o.Unbound[:i], name) {
+			return nil, fmt.Errorf("%q is in PageOptions.Unbound twice", name)
 		}
 		except, separator = except+separator+strconv.Quote(name), ", "
 	}
@@ -190,11 +194,11 @@ func without(arguments []byte, drop func(*strictjson.Member) bool) (rest []byte,
 	return append(rest, '}'), members.Whole()
 }
 
-// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns the JSON of the result
-// with the next cursor. The request's Arguments are what [PageOptions.Cut] left, or what the SDK decodes in their
-// place; the cursor is bound to them without Unbound. The handler gets the position where the previous page ended, or
-// nil on the first page. It does not run if the cursor is refused. If a cursor cannot be opened or sealed, the error is
-// a [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
+// ServePage serves one page of a paged tool: it opens the cursor, calls the handler, and returns the JSON of the
+// result with the next cursor. The request's Arguments are what [PageOptions.Cut] left, or what the SDK decodes in
+// their place; the cursor is bound to them without Unbound. The handler gets the position where the previous page
+// ended, or nil on the first page. It does not run if the cursor is refused. If a cursor cannot be opened or sealed,
+// the error is a [tripseal.WireError], which the client may see. Call ServePage in the handler of a paged tool.
 func ServePage[At, Item any](
 	ctx context.Context, cursors Issuer, request tripseal.Request, cursor string, options *PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
@@ -260,8 +264,14 @@ func decode[At any](ctx context.Context, page *Page, cursor string) (*At, error)
 // encode returns a position as JSON. It refuses what would come back changed: see [tripseal.EncodeState].
 func encode[At any](ctx context.Context, page *Page, after *At) (position []byte, err error) {
 	err = tripseal.Guard(func() error {
-		text, err := tripseal.EncodeState(after) // through a pointer, so that At may be an interface
-		position = []byte(text)
+		if _, err := tripseal.EncodeState(after); err != nil { // through a pointer, so that At may be an interface
+			return err
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false) // a position is not HTML, and must be short
+		err := encoder.Encode(after)
+		position = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 		return err
 	})
 	if err == nil {

@@ -268,8 +268,10 @@ func TestTypedState(t *testing.T) {
 			t.Errorf("%s is a progress: %v, %v, %v", text, state, present, err)
 		}
 	}
-	if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.CallToolResult{}, struct{ ID string }{"\xff"}); err == nil {
-		t.Error("a state that would come back as another was taken")
+	for name, value := range map[string]any{"bytes": struct{ ID string }{"\xff"}, "a large integer in an any": map[string]any{"id": int64(1<<53 + 1)}} {
+		if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.CallToolResult{}, value); err == nil {
+			t.Errorf("%s: a state that would come back as another was taken", name)
+		}
 	}
 	if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.ListToolsResult{}, 1); err == nil {
 		t.Error("a list carries a state")

@@ -1,7 +1,7 @@
-// Package b64u encodes and decodes base64url without padding (RFC 4648, section 5). Every sequence of bytes has exactly
-// one text: [Decode] accepts only the text that [Append] writes for the same bytes, whereas the standard library's
-// decoder skips CR and LF anywhere. Most of the time for a token is spent on its text, so tables make this package about
-// twice as fast.
+// Package b64u encodes and decodes base64url without padding (RFC 4648, section 5). Every sequence of bytes has
+// exactly one text: [Decode] accepts only the text that [Append] writes for the same bytes, whereas the standard
+// library's decoder skips CR and LF anywhere. Most of the time for a token is spent on its text, so tables make this
+// package about twice as fast.
 package b64u
 
 import (
@@ -18,8 +18,8 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 var (
 	// pairs[v] is the two characters that encode the 12 bits of v.
 	pairs [1 << 12]uint16
-	// values[i][c] is the six bits that the character c encodes, shifted to the i-th of four places in 24 bits. It is -1
-	// for a byte that is not in the alphabet, so that OR with any other value gives a negative number.
+	// values[i][c] is the six bits that the character c encodes, shifted to the i-th of four places in 24 bits. It is
+	// -1 for a byte that is not in the alphabet, so that OR with any other value gives a negative number.
 	values [4][256]int32
 )
 

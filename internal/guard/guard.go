@@ -91,9 +91,9 @@ func Attrs(e *Error) (attrs []slog.Attr) {
 	return attrs
 }
 
-// Canceled reports whether the caller has cancelled the call, so that there is nothing to repair. It returns false after
-// a panic, which e tells of. It also returns false after a missed deadline: only the service sets deadlines, so there
-// may be a slow function to repair.
+// Canceled reports whether the caller has cancelled the call, so that there is nothing to repair. It returns false
+// after a panic, which e tells of. It also returns false after a missed deadline: only the service sets deadlines, so
+// there may be a slow function to repair.
 func Canceled(ctx context.Context, e *Error) bool {
 	return ctx.Err() == context.Canceled && (e == nil || e.stack == "")
 }
@@ -151,8 +151,8 @@ func describe(err error) string {
 	return fmt.Sprintf("error of type %T", last)
 }
 
-// stack returns the names of the functions that led to a panic. Unlike debug.Stack, it leaves out their arguments, which
-// may be secret.
+// stack returns the names of the functions that led to a panic. Unlike debug.Stack, it leaves out their arguments,
+// which may be secret.
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
@@ -182,10 +182,11 @@ func (e PlainError) Error() string { return string(e) }
 // MaxText is how many bytes of a client's text the log shows, at most.
 const MaxText = 128
 
-// PlainText returns a client's text in a form for the log. A short text of plain ASCII stays as it is. Any other text is
-// quoted, and cut after MaxText bytes.
+// PlainText returns a client's text in a form for the log. A short text of plain ASCII stays as it is. Any other text
+// is quoted, and cut after MaxText bytes.
 func PlainText(text string) string {
-	if len(text) <= MaxText && !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }) {
+	special := func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
+	if len(text) <= MaxText && !strings.ContainsFunc(text, special) {
 		return text
 	}
 	quoted := strconv.QuoteToASCII(text[:min(len(text), MaxText)])

@@ -17,8 +17,8 @@ func Sum(b []byte) Digest {
 	return Digest(sum[:])
 }
 
-// Same reports whether a digest in a record equals another digest. Like
-// subtle.ConstantTimeCompare, it takes constant time, but it compares eight bytes at a time.
+// Same reports whether a digest in a record equals another digest. Like subtle.ConstantTimeCompare, it takes constant
+// time, but it compares eight bytes at a time.
 func Same(sealed []byte, digest *Digest) bool {
 	other := (*Digest)(sealed)
 	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])
@@ -26,23 +26,22 @@ func Same(sealed []byte, digest *Digest) bool {
 	return difference == 0
 }
 
-// AppendFramed appends the length of a text and then the text. So two different lists of
-// texts never become the same bytes.
+// AppendFramed appends the length of a text and then the text. So two different lists of texts never become the same
+// bytes.
 func AppendFramed(buf []byte, text string) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
 	return append(buf, text...)
 }
 
-// The largest times that fit into a record, in milliseconds: an instant (a point in time) has
-// six bytes, and a span (a duration) has five.
+// The largest times that fit into a record, in milliseconds: an instant (a point in time) has six bytes, and a span (a
+// duration) has five.
 const (
 	MaxInstant = 1<<48 - 1
 	MaxSpan    = 1<<40 - 1
 )
 
-// PutInstant and PutSpan write eight bytes, but their fields are shorter. So PutInstant also
-// overwrites the two bytes before the field, and PutSpan overwrites three. The caller must write
-// those bytes after the call.
+// PutInstant and PutSpan write eight bytes, but their fields are shorter. So PutInstant also overwrites the two bytes
+// before the field, and PutSpan overwrites three. The caller must write those bytes after the call.
 
 // PutInstant writes an instant as six bytes at an offset.
 func PutInstant(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+6-8:], uint64(t)) }

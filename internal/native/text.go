@@ -25,9 +25,9 @@ type AnyCodec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts that begin with a prefix, and opens such texts. It passes pooled buffers to a codec of
-// this module. It does not pass them to any other codec, which might retain them. A codec may panic, so call the methods
-// inside [guard.Call].
+// Texts seals payloads into texts that begin with a prefix, and opens such texts. It passes pooled buffers to a codec
+// of this module. It does not pass them to any other codec, which might retain them. A codec may panic, so call the
+// methods inside [guard.Call].
 type Texts struct {
 	Prefix string
 	codec  AnyCodec
@@ -59,7 +59,8 @@ func (t *Texts) Seal(ctx context.Context, s *Scratch) (string, error) {
 	return t.Prefix + string(text), nil
 }
 
-// Open returns the payload of a text from which the caller has cut the prefix. The payload is valid until s is released.
+// Open returns the payload of a text from which the caller has cut the prefix. The payload is valid until s is
+// released.
 func (t *Texts) Open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
 	if t.ours == nil {
 		return t.codec.Open(ctx, nil, text)
@@ -82,8 +83,8 @@ func isText(text []byte) bool {
 	return true
 }
 
-// Scratch holds the buffers for sealing or opening one text. Scratches are kept in a pool,
-// so that most texts need no new buffers.
+// Scratch holds the buffers for sealing or opening one text. Scratches are kept in a pool, so that most texts need no
+// new buffers.
 type Scratch struct{ Payload, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}

@@ -65,8 +65,8 @@ func (r *reader) refusal() error {
 	return &Error{r.problemAt, r.problem}
 }
 
-// value reads any value. The parameter level is how many arrays and objects are around it, and isMember says whether it
-// is the value of a member.
+// value reads any value. The parameter level is how many arrays and objects are around it, and isMember says whether
+// it is the value of a member.
 func (r *reader) value(level int, isMember bool) bool {
 	open := r.next()
 	if open != '[' && open != '{' {

@@ -6,8 +6,8 @@ import "unicode/utf8"
 // accepts names that occur twice: the caller decides about them.
 type Members struct {
 	scanner[string]
-	// Object is called with each member whose value is an object, unless Object is nil. It may read the members of that
-	// object. So nobody has to read the text a second time.
+	// Object is called with each member whose value is an object, unless Object is nil. It may read the members of
+	// that object. So nobody has to read the text a second time.
 	Object func(name string, inner *Members)
 
 	level int // how many objects are around this one
@@ -172,6 +172,6 @@ func (m *Members) end() bool {
 	return false
 }
 
-// Whole reports whether the text was exactly one object and was read without a problem. Call it after Next has returned
-// false.
+// Whole reports whether the text was exactly one object and was read without a problem. Call it after Next has
+// returned false.
 func (m *Members) Whole() bool { return m.whole && m.problem == "" }

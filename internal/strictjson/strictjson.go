@@ -3,10 +3,10 @@
 // of an object.
 //
 // Sum and Style read a text twice. The first reading refuses what is not allowed, and notes how many values each array
-// and object has, and in which order the names of members are sorted. The second reading writes the values to a stream,
-// of which only a few kilobytes are held at a time. The notes take four bytes for each array, eight for each object
-// with members, twelve for each member, and twelve more for each member of the one object that is being sorted: less
-// than four times the length of the text.
+// and object has, and in which order the names of members are sorted. The second reading writes the values to a
+// stream, of which only a few kilobytes are held at a time. The notes take four bytes for each array, eight for each
+// object with members, twelve for each member, and twelve more for each member of the one object that is being sorted:
+// less than four times the length of the text.
 package strictjson
 
 import "fmt"

@@ -134,16 +134,16 @@ const (
 	upperHex = "0123456789ABCDEF"
 )
 
-// AppendString appends a text as a JSON string, with quotes. The text is in UTF-8, in which a lone surrogate is encoded
-// in three bytes, by the same rule as other code points. AppendString returns false if the text does not have this
-// form, or if the style cannot write it.
+// AppendString appends a text as a JSON string, with quotes. The text is in UTF-8, in which a lone surrogate is
+// encoded in three bytes, by the same rule as other code points. AppendString returns false if the text does not have
+// this form, or if the style cannot write it.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
 }
 
-// appendText appends a text as it is written between the quotes of a JSON string. It returns false in the same cases as
-// AppendString.
+// appendText appends a text as it is written between the quotes of a JSON string. It returns false in the same cases
+// as AppendString.
 func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	hex := lowerHex
 	if style.Upper {

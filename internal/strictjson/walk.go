@@ -34,8 +34,8 @@ func (r *reader) quoted() (raw []byte, hasEscapes bool) {
 	return r.text[start : r.pos-1], f != literal
 }
 
-// container is an array or object that is read for the second time. For each of its values, call at with the index of
-// the value, and read the value. At the end call close.
+// container is an array or object that is read for the second time. Read its values one after the other, each member
+// after a call of name, and then call close.
 type container struct {
 	len     int      // how many values it has
 	bits    uint32   // only for an object

@@ -25,7 +25,7 @@ import (
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/elicit"
-	"github.com/tripseal/tripseal/gosdk/ask"
+	"github.com/tripseal/tripseal/gosdk"
 	"github.com/tripseal/tripseal/mcpgo"
 	"github.com/tripseal/tripseal/wire"
 )
@@ -92,7 +92,7 @@ func services(t *testing.T, p *program) map[string][]replica {
 			var handler http.Handler
 			if sdk == "go-sdk" {
 				srv := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-				mcp.AddTool(srv, &mcp.Tool{Name: "t"}, ask.AskingTool(p.handle))
+				mcp.AddTool(srv, &mcp.Tool{Name: "t"}, gosdk.AskingTool(p.handle))
 				handler = engine.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: true}), options)
 			} else {
 				srv := server.NewMCPServer("test", "1", server.WithElicitation())
