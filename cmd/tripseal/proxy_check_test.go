@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
@@ -70,8 +71,43 @@ func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 		}
 		out, code := check(t, strings.Replace(good, c.from, c.to, 1))
 		before, after, _ := strings.Cut(c.want, ".*")
-		if code != exitNo || !strings.Contains(out, before) || !strings.Contains(out, after) {
+		if code != cli.ExitNo || !strings.Contains(out, before) || !strings.Contains(out, after) {
 			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+	}
+}
+
+func TestSettingsThatLeaveSomethingUnprotectedAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	const trust, upstream = "--trust lets every peer say who the user is", "--upstream is plain HTTP"
+	for _, c := range []struct {
+		upstream string
+		trusted  []string
+		want     []string
+		not      []string
+	}{
+		{"http://192.0.2.1/mcp", []string{"0.0.0.0/0"}, []string{trust, upstream}, nil},
+		{"http://server/mcp", []string{"::/0"}, []string{trust, upstream}, nil},
+		{"http://127.0.0.1:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"http://localhost:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"https://192.0.2.1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+	} {
+		args := []string{"--upstream", c.upstream, "--listen", "127.0.0.1:0", "--ephemeral",
+			"--identity", "header", "--header", "X-User"}
+		for _, network := range c.trusted {
+			args = append(args, "--trust", network)
+		}
+		p := startProxy(t, args...)
+		p.stop()
+		for _, text := range c.want {
+			if !strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: no warning %q", c, text)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: the warning %q", c, text)
+			}
 		}
 	}
 }
