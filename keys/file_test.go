@@ -294,7 +294,7 @@ func TestRevokedKeysOpenNothing(t *testing.T) {
 		t.Errorf("a revoked key opens: %v", err)
 	}
 	said, events := l.take()
-	if len(events) != 1 || !slices.Equal(events[0].Removed, []tripseal.KeyID{a.ID()}) || !strings.Contains(said, "keys were revoked") {
+	if len(events) != 1 || !slices.Equal(events[0].Removed, []tripseal.KeyID{a.ID()}) || !strings.Contains(said, "keys left the file") {
 		t.Errorf("%+v\n%s", events, said)
 	}
 }

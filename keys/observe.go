@@ -91,7 +91,7 @@ func (f *File) reportRing(e *Event, before, p *datedRing) {
 		}
 	}
 	if len(e.Removed) > 0 {
-		f.log(slog.LevelWarn, "keys: keys were revoked, their tokens no longer open", idsAttr("keys", e.Removed))
+		f.log(slog.LevelWarn, "keys: keys left the file, their tokens no longer open", idsAttr("keys", e.Removed))
 	}
 	if len(e.Late) > 0 {
 		f.log(slog.LevelWarn, "keys: a key arrived after it should have begun to seal: "+

@@ -85,7 +85,7 @@ func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
 		v.Revoked = append(v.Revoked, revokedView{r.ID.String(), r.At})
 	}
 	if sealer != nil && now.Before(sealer.SealsFrom) {
-		v.warn("no key is due to seal yet; %s seals meanwhile", sealer.ID)
+		v.warn("no key is due to seal yet; %s seals meanwhile: is the clock of this machine right?", sealer.ID)
 	}
 	return v
 }
