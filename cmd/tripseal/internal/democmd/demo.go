@@ -123,12 +123,24 @@ func (d *demo) prepare(ctx context.Context, s *side, out cli.Painter) error {
 		with = "without protection"
 	}
 	out.Line("The tool deploy, %s, at %s\n", with, s.main.url)
-	states, err := s.callHonestly(ctx, out)
+	states, err := s.callHonestly(ctx, s.alice, out)
 	if err != nil {
 		return err
 	}
-	s.attacks, err = s.plan(ctx, states)
-	return err
+	out.Line("  alice gets         %s\n", out.Paint(cli.Green, deployed))
+	var more [2]string // a state that expires, and one of another service
+	for i, server := range []*service{s.brief, s.other} {
+		alice, err := connect(ctx, server, "alice")
+		if err != nil {
+			return cli.Failed("alice cannot connect: %w", err)
+		}
+		defer alice.Close()
+		if more[i], err = s.confirm(ctx, alice); err != nil {
+			return err
+		}
+	}
+	s.attacks = s.plan(states, more[0], more[1])
+	return nil
 }
 
 // close ends all clients and servers of this side.
@@ -157,35 +169,52 @@ const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
 // callHonestly makes alice's call as an honest client does, and prints it. It returns the two
 // states that she got: one with the first question, one with the second.
-func (s *side) callHonestly(ctx context.Context, out cli.Painter) (states [2]string, err error) {
-	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
-	var answers mcp.InputResponseMap
-	state := ""
-	for i := range wrote {
-		result, err := s.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
+func (s *side) callHonestly(ctx context.Context, alice client, out cli.Painter) (states [2]string, err error) {
+	call := mcp.CallToolParams{Name: "deploy", Arguments: frontend}
+	for i, wrote := range []string{"step=1&traffic=10", "step=2&traffic=10"} {
+		result, err := s.ask(ctx, alice, &call)
 		if err != nil {
-			return states, cli.Failed("the honest call failed in round %d: %w", i+1, err)
-		}
-		if !result.NeedsInput() || s.protected && strings.Contains(result.RequestState, "step") {
-			return states, cli.Failed("round %d of the honest call did not ask as it should", i+1)
+			return states, err
 		}
 		for _, q := range result.InputRequests {
 			out.Line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
 		}
-		out.Line("  the handler wrote  %s", wrote[i])
+		out.Line("  the handler wrote  %s", wrote)
 		out.Line("  the client saw     %s", shorten(result.RequestState))
-		state, states[i] = result.RequestState, result.RequestState
-		answers = []mcp.InputResponseMap{confirmed, inEurope}[i]
+		states[i] = result.RequestState
+		call.RequestState, call.InputResponses = result.RequestState, []mcp.InputResponseMap{confirmed, inEurope}[i]
 	}
-	result, err := s.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
-	if err != nil {
-		return states, cli.Failed("the honest call failed in the last round: %w", err)
+	result, err := alice.CallTool(ctx, &call)
+	if err != nil || content(result) != deployed {
+		return states, cli.Failed("the honest call did not deploy: %q, %w", content(result), err)
 	}
-	if content(result) != deployed {
-		return states, cli.Failed("the honest call did not deploy: %q", content(result))
-	}
-	out.Line("  alice gets         %s\n", out.Paint(cli.Green, content(result)))
 	return states, nil
+}
+
+// confirm makes alice's call up to the second question, and returns its state.
+func (s *side) confirm(ctx context.Context, alice client) (string, error) {
+	call := mcp.CallToolParams{Name: "deploy", Arguments: frontend}
+	for _, answers := range []mcp.InputResponseMap{nil, confirmed} {
+		call.InputResponses = answers
+		result, err := s.ask(ctx, alice, &call)
+		if err != nil {
+			return "", err
+		}
+		call.RequestState = result.RequestState
+	}
+	return call.RequestState, nil
+}
+
+// ask makes a call that must end with a question, and with a sealed state on the protected side.
+func (s *side) ask(ctx context.Context, alice client, call *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	result, err := alice.CallTool(ctx, call)
+	if err != nil {
+		return nil, cli.Failed("the honest call failed: %w", err)
+	}
+	if !result.NeedsInput() || s.protected && strings.Contains(result.RequestState, "step") {
+		return nil, cli.Failed("the honest call did not ask as it should")
+	}
+	return result, nil
 }
 
 // shorten shortens a state to fit on a line of 80 columns.

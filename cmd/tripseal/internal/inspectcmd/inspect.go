@@ -40,22 +40,24 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [TOKEN]",
 		Short: "Show what a token says, and whether it would be accepted",
-		Long: `Shows which format a requestState, cursor or handle has and what its holder can read
-of it. With --keys or --keys-env, shows everything that a native token says. With the
-request that it came with (--method, --target, --args, --user, --audience), says
-whether the token would be accepted, and if not, why. It does not check single use,
-nor whether the service requires a user.
+		Long: `Shows which format a requestState, cursor or handle has and what its holder can
+read of it. With --keys or --keys-env, shows everything that a native token
+says. With the request that it came with (--method, --target, --args, --user,
+--audience), says whether the token would be accepted, and if not, why. It does
+not check single use, nor whether the service requires a user.
 
-The token is an argument or, better, standard input (also -): arguments show in the
-list of processes. With keys it prints what the handler wrote, which may be secret.
+The token is an argument or, better, standard input (also -): arguments show in
+the list of processes. With keys it prints what the handler wrote, which may be
+secret.
 
 For a cursor of a paged tool, leave the cursor itself and the arguments in
 PageOptions.Unbound out of --args.
 
-The user of an access token is bound together with the token's issuer and client:
-give --issuer and --client too if the token has iss or client_id.
+The user of an access token is bound together with the token's issuer and
+client: give --issuer and --client too if the token has iss or client_id.
 
-` + cli.ExitCodes + ` A token that is not genuine, or not accepted, means no.`,
+` + cli.ExitCodes + `
+A token that is not genuine, or not accepted, means no.`,
 		Example: `  tripseal inspect < token
   tripseal inspect --keys keys < token
   tripseal inspect --keys-env RELEASE_KEYS --keys-encoding hex < token

@@ -27,13 +27,13 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say whether a file would load, and what would change",
-		Long: `Says whether a service would load the file, and what will happen then. With --against,
-also says what would change for a service that uses another file now.
+		Long: `Says whether a service would load the file, and what will happen then. With
+--against, also says what would change for a service that uses another file now.
 
 Exit code 1 means that the file would not load, that tokens are lost, or that a
-revoked key comes back; --allow-loss accepts lost tokens, for a key that was revoked.
-Exit code 3 means that there is no answer: secrets are encrypted and nothing was given
-to decrypt them.`,
+revoked key comes back; --allow-loss accepts lost tokens, for a key that was
+revoked. Exit code 3 means that there is no answer: secrets are encrypted and
+nothing was given to decrypt them.`,
 		Example: `  tripseal keys check new-keys --against /etc/release/keys`,
 		Args:    cli.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

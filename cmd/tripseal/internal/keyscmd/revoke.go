@@ -21,16 +21,16 @@ func newRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke FILE ID… | revoke FILE --all",
 		Short: "End keys now: their tokens are rejected from then on",
-		Long: `Takes the secrets of keys out of the file. Every replica that gets the file rejects
-the tokens that they sealed; their users start over. The ids stay in the file, so
-that the keys do not come back by mistake.
+		Long: `Takes the secrets of keys out of the file. Every replica that gets the file
+rejects the tokens that they sealed; their users start over. The ids stay in the
+file, so that the keys do not come back by mistake.
 
 A key that seals now needs a successor: --replace makes one that seals at once.
 Replicas reject the successor's tokens until they have the file.
 
-If the file itself leaked, now or earlier, revoke all keys in it: --all does that. A
-replica that accepts a forged token seals the next round with its present key, so
-keys that were made after the leak must go too.`,
+If the file itself leaked, now or earlier, revoke all keys in it: --all does
+that. A replica that accepts a forged token seals the next round with its
+present key, so keys that were made after the leak must go too.`,
 		Example: `  tripseal keys revoke keys --all --replace        the file leaked
   tripseal keys revoke keys 3f2a91c0 --replace     one key leaked, a moment ago`,
 		Args: func(cmd *cobra.Command, args []string) error {

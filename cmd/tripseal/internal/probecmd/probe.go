@@ -36,25 +36,25 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe URL | probe --stdio -- COMMAND [ARG...]",
 		Short: "Attack the state and the cursors of any MCP server, and report",
-		Long: `Runs every attack on multi round-trip state and on cursors against an MCP server,
-in any language, and reports what got through. It speaks protocol revision
-2026-07-28 by itself, over streamable HTTP or stdio.
+		Long: `Runs every attack on multi round-trip state and on cursors against an MCP
+server, in any language, and reports what got through. It speaks protocol
+revision 2026-07-28 by itself, over streamable HTTP or stdio.
 
-Only the tools, prompts and resources that you name are called, because calls have
-effects: the probe completes many honest calls, so name only harmless targets, or
-use --control decline. If you name no target, the probe looks for the tools of the
-official conformance suite. --args, --other-args and --answer are for the target
-before them. Answers that are not given are made from the questions. --dry-run lists
-the attacks and sends nothing.
+Only the tools, prompts and resources that you name are called, because calls
+have effects: the probe completes many honest calls, so name only harmless
+targets, or use --control decline. If you name no target, the probe looks for
+the tools of the official conformance suite. --args, --other-args and --answer
+are for the target before them. Answers that are not given are made from the
+questions. --dry-run lists the attacks and sends nothing.
 
 The access tokens of two users open the attacks across users. Better than with a
-flag, give them in ` + probe.BearerVariable + ` and
-` + probe.OtherBearerVariable + `. No report shows them.
+flag, give them in ` + probe.BearerVariable + ` and ` + probe.OtherBearerVariable + `.
+No report shows them.
 
-Exit codes: 0 nothing got through, 1 something did, 2 it could not be told: no state
-was issued, an honest call of a target failed, a paged tool gave no cursor, no attack
-or not each that --require names was tried, the server did not answer, the time or
-the budget was used up, or the command line is wrong.`,
+Exit codes: 0 nothing got through, 1 something did, 2 it could not be told: no
+state was issued, an honest call of a target failed, a paged tool gave no
+cursor, no attack or not each that --require names was tried, the server did not
+answer, the time or the budget was used up, or the command line is wrong.`,
 		Example: `  tripseal probe http://127.0.0.1:8080/mcp --tool deploy \
     --args '{"env":"staging"}' --answer 'confirm={"ok":true}'
   tripseal probe --stdio --tool deploy -- ./server

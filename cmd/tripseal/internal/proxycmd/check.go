@@ -15,10 +15,11 @@ func newProxyCheck() *cobra.Command {
 		Use:   "check FILE [-- COMMAND]",
 		Short: "Tell whether a proxy would work with a file of settings",
 		Long: `Reads a YAML file with the settings of a proxy, as --config does, and tries all
-of them without serving anything: it loads the keys and the certificates, connects
-to Redis, asks the issuer of access tokens for its keys, and sends the server a
-harmless request. Flags change the settings, as they do for the proxy. If the file is
-for a proxy that starts a command, write the command after --; it is not started.
+of them without serving anything: it loads the keys and the certificates,
+connects to Redis, asks the issuer of access tokens for its keys, and sends the
+server a harmless request. Flags change the settings, as they do for the proxy.
+If the file is for a proxy that starts a command, write the command after --; it
+is not started.
 
 ` + cli.ExitCodes,
 		Example: `  tripseal proxy check proxy.yaml

@@ -2,6 +2,7 @@ package proxycmd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,33 +16,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile is the maximum length of a file of settings, in bytes.
-const maxFile = 1 << 20
-
 // loadFile sets flags of cmd from a YAML file, whose fields have the names of the flags. A flag
 // on the command line takes precedence over the file. The error names every wrong field.
 func loadFile(cmd *cobra.Command, name string) error {
-	text, err := readSettings(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return cli.Failed("--config: %w", err)
 	}
 	if wrong := setFields(cmd.Flags(), text); len(wrong) > 0 {
-		return &cli.ExitError{Code: cli.ExitNo, Err: fmt.Errorf("%s: %s", name, strings.Join(wrong, "\n  "))}
+		return cli.No("%s: %s", name, strings.Join(wrong, "\n  "))
 	}
 	return nil
-}
-
-func readSettings(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = errors.New(name + " is longer than 1 MiB")
-	}
-	return text, err
 }
 
 // setFields sets flags from the fields of a YAML document. It returns a line for each mistake
@@ -72,7 +57,7 @@ func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 		case field.Kind != yaml.ScalarNode:
 			wrong = append(wrong, at+"the name of a field is missing")
 		case flag == nil || flag.Name == "config" || flag.Name == "help":
-			wrong = append(wrong, at+unknownField(flags, field.Value))
+			wrong = append(wrong, at+"there is no field "+cli.QuotedArgument(field.Value)+"; see tripseal proxy --help")
 		case set[field.Value]:
 			wrong = append(wrong, at+field.Value+" is there twice; keep one")
 		case !onTop[field.Value]:
@@ -88,46 +73,6 @@ func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 func notYAML(err error) string {
 	// Leave out what the error has in quotes: it is from the file, and may be a secret.
 	return "not YAML: " + regexp.MustCompile(`'[^']*'`).ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "'…'")
-}
-
-// unknownField returns an error text for a field that does not exist. The text names the field
-// with the most similar name, if there is one.
-func unknownField(flags *pflag.FlagSet, name string) string {
-	best, least := "", 3
-	flags.VisitAll(func(f *pflag.Flag) {
-		if n := distance(strings.ToLower(strings.ReplaceAll(name, "_", "-")), f.Name); n < least && f.Name != "config" && f.Name != "help" {
-			best, least = f.Name, n
-		}
-	})
-	text := "there is no field " + cli.QuotedArgument(name)
-	if best != "" {
-		return text + "; was " + best + " meant?"
-	}
-	return text + "; the fields are named like the flags of tripseal proxy --help, without the dashes"
-}
-
-// distance returns how many letters must be added, removed or replaced to turn a into b.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // setField sets a flag from the value of a field. It returns what is wrong with the value, or
@@ -170,15 +115,6 @@ func isList(flag *pflag.Flag) bool {
 }
 
 func kindOf(flag *pflag.Flag) string {
-	switch flag.Value.Type() {
-	case "number":
-		return "a number"
-	case "bool":
-		return "true or false"
-	case "duration":
-		return "a duration such as 10m"
-	case "size":
-		return "a size such as 64KiB"
-	}
-	return "a text"
+	example := map[string]string{"bool": "true or false", "duration": "a duration such as 10m", "size": "a size such as 64KiB", "number": "a number"}
+	return cmp.Or(example[flag.Value.Type()], "a text")
 }

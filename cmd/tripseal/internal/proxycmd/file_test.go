@@ -67,7 +67,7 @@ func TestAFlagOnTheCommandLineReplacesTheField(t *testing.T) {
 // A mistake must not leave out a protection in silence.
 func TestAFileWithAMistakeIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"single_use: true":         `line 1: there is no field "single_use"; was single-use meant?`,
+		"single_use: true":         `line 1: there is no field "single_use"`,
 		"audience: a\naudience: b": "line 2: audience is there twice",
 		"trust: [[10.0.0.0/8]]":    "trust: must be a text",
 		"single-use: yes":          "must be true or false",

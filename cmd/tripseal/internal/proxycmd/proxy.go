@@ -52,12 +52,13 @@ func New() *cobra.Command {
 		Long: `Stands in front of one MCP server, in any language, and seals what the server
 puts into requestState and into the cursors of its lists. The server gets back
 exactly what it wrote; clients see only sealed tokens, which they cannot read,
-change, or use for another request, user or service. What carries no state passes
-byte for byte.
+change, or use for another request, user or service. What carries no state
+passes byte for byte.
 
 With --upstream it serves HTTP at the path of the upstream's URL. With a command
-after -- it starts that command, and serves one user over standard input and output.
-No other way may lead to the server, because the server trusts what it gets.
+after -- it starts that command, and serves one user over standard input and
+output. No other way may lead to the server, because the server trusts what it
+gets.
 
 Every user must be known, so that nobody can continue what another user began:
 
@@ -70,15 +71,17 @@ Every user must be known, so that nobody can continue what another user began:
                         authority of --client-ca signed.
   --identity anonymous  nobody is known: whoever has a token can use it.
 
-Keys are in a file that ` + "`tripseal keys new`" + ` makes; the proxy follows its rotation.
-All replicas need the same file. --ephemeral is for one process, and to try things.
+Keys are in a file that ` + "`tripseal keys new`" + ` makes; the proxy follows its
+rotation. All replicas need the same file. --ephemeral is for one process, and
+to try things.
 
-With --single-use a token works once. It is used up before the server answers, so
-a call that fails after that must start over. Replicas share --redis.
+With --single-use a token works once. It is used up before the server answers,
+so a call that fails after that must start over. Replicas share --redis.
 
-With --config the settings are in a YAML file. Its fields are named like the flags,
-without the dashes; a flag that may be repeated is a list there. A flag on the command
-line wins. ` + "`tripseal proxy check FILE`" + ` tells whether a proxy would work with the file.
+With --config the settings are in a YAML file. Its fields are named like the
+flags, without the dashes; a flag that may be repeated is a list there. A flag
+on the command line wins. ` + "`tripseal proxy check FILE`" + ` tells whether a proxy
+would work with the file.
 
 With --admin it serves /healthz, /readyz and /metrics at another address. After
 SIGTERM the proxy is not ready, goes on for --drain-delay, lets requests end for

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
-	"github.com/tripseal/tripseal/keys"
 )
 
 // variableName matches the name of an environment variable.
@@ -43,8 +43,8 @@ func checkValue(f *pflag.Flag) error {
 		switch {
 		case value == "":
 			return fmt.Errorf("--%s is empty: give a value, or leave it out", f.Name)
-		case kind == "FILE" && isSecret(value):
-			return fmt.Errorf("--%s is not the name of a file, but what should be in it: write it into a file, and give the file's name", f.Name)
+		case kind == "FILE" && strings.ContainsFunc(value, unicode.IsControl), kind == "FILE" && strings.Contains(value, "key1_"), kind == "FILE" && strings.Contains(value, "SECRET-KEY"):
+			return fmt.Errorf("--%s is not the name of a file, but what should be in it", f.Name)
 		case kind == "VARIABLE" && !variableName.MatchString(value):
 			return fmt.Errorf("--%s is not the name of an environment variable", f.Name)
 		}
@@ -53,12 +53,6 @@ func checkValue(f *pflag.Flag) error {
 		return fmt.Errorf("--%s must be more than 0s", f.Name)
 	}
 	return nil
-}
-
-// isSecret reports whether a text is a key or certificate rather than the name of a file.
-func isSecret(text string) bool {
-	_, err := keys.FromText(text, keys.Tripseal)
-	return err == nil || strings.Contains(text, "\n") || strings.Contains(text, "-----BEGIN") || strings.HasPrefix(text, "AGE-SECRET-KEY-")
 }
 
 // checkAddresses returns an error if the proxy cannot use these addresses. It does not try to
