@@ -52,7 +52,7 @@ func (r *report) addNative(cmd *cobra.Command, token string, purpose tripseal.Pu
 		return err
 	}
 	if known.file == nil {
-		r.add("keys", "keys_from", "in the environment variable "+a.keys.variable, a.keys.variable)
+		r.add("keys", "keys_from", "in the environment variable "+a.keys.Variable, a.keys.Variable)
 	}
 	phase, ok := known.phases[id]
 	if !ok {

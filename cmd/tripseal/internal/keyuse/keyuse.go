@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -157,4 +158,43 @@ func (u *Unwrap) Open(cmd *cobra.Command, wanted []*keyfile.Key) (opened []trips
 // Lacks reports whether a secret is wrapped and no flag was given.
 func (u *Unwrap) Lacks(all []*keyfile.Key) bool {
 	return !u.Given() && slices.ContainsFunc(all, func(k *keyfile.Key) bool { return k.Secret.Scheme() != "" })
+}
+
+// Source holds the flags that say where keys are: in a file, or in an environment variable.
+type Source struct {
+	File, Variable string
+	Unwrap         Unwrap
+	encoding       string
+}
+
+// Flags adds the flags. The flag for a file of age identities has the given name.
+func (s *Source) Flags(cmd *cobra.Command, identity, file, variable string) {
+	cmd.Flags().StringVar(&s.File, "keys", "", file)
+	s.Unwrap.Flags(cmd, identity)
+	cmd.Flags().StringVar(&s.Variable, "keys-env", "", variable)
+	cmd.Flags().StringVar(&s.encoding, "keys-encoding", keys.Tripseal.String(), "how that variable is encoded: tripseal, hex, base64 or base64url")
+}
+
+// Check returns what is wrong with the flags.
+func (s *Source) Check(cmd *cobra.Command) error {
+	switch {
+	case s.Unwrap.Given() && s.File == "":
+		return fmt.Errorf("%s and --unwrap are for the file that --keys names", s.Unwrap.flag)
+	case cmd.Flags().Changed("keys-encoding") && s.Variable == "":
+		return errors.New("--keys-encoding is for the variable that --keys-env names")
+	}
+	if _, err := keys.ParseEncoding(s.encoding); err != nil {
+		return fmt.Errorf("--keys-encoding: %s", strings.TrimPrefix(err.Error(), "keys: "))
+	}
+	return nil
+}
+
+// FromVariable returns the keys in the environment variable.
+func (s *Source) FromVariable() (*tripseal.Ring, error) {
+	encoding, _ := keys.ParseEncoding(s.encoding)
+	ring, err := keys.FromEnvironment(s.Variable, encoding)
+	if err != nil {
+		return nil, cli.Failed("--keys-env: %s", strings.TrimPrefix(err.Error(), "keys: "))
+	}
+	return ring, nil
 }

@@ -17,15 +17,7 @@ const readyTimeout = 5 * time.Second
 type readiness struct {
 	parts    []part
 	draining atomic.Bool
-
-	mu     sync.Mutex // held while the parts are checked
-	looked time.Time
-	result []error
 }
-
-// readyFor is how long the proxy reuses the result of a check, so that frequent requests for the
-// readiness do not burden the server.
-const readyFor = time.Second
 
 // part is something that the proxy needs, such as its keys or the server.
 type part struct {
@@ -45,7 +37,7 @@ func (r *readiness) addPart(name string, check func(context.Context) error) {
 // ServeHTTP answers with the status 200 if the proxy can serve requests, and otherwise with
 // 503. The body has a line for each part.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), readyTimeout) // not canceled with this request, because other requests use the result too
+	ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
 	defer cancel()
 	status := http.StatusOK
 	var body strings.Builder
@@ -79,21 +71,14 @@ func (r *readiness) closeConnections(next http.Handler) http.Handler {
 	})
 }
 
-// look returns an error or nil for each part. If the last result is younger than readyFor, look
-// returns that result. Otherwise it checks all parts at the same time.
+// look returns an error or nil for each part. It checks all parts at the same time.
 func (r *readiness) look(ctx context.Context) []error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if since := time.Since(r.looked); r.result != nil && since >= 0 && since < readyFor {
-		return r.result
-	}
 	errs := make([]error, len(r.parts))
 	var group sync.WaitGroup
 	for i, part := range r.parts {
 		group.Go(func() { errs[i] = part.check(ctx) })
 	}
 	group.Wait()
-	r.looked, r.result = time.Now(), errs
 	return errs
 }
 

@@ -2,7 +2,6 @@ package proxycmd
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -17,25 +16,19 @@ import (
 // proxyKeys holds the flags that say where the keys of the proxy are. In this command, --identity
 // says how users are known, so the flag for age identities is --age-identity.
 type proxyKeys struct {
-	file      string
-	unwrap    keyuse.Unwrap
-	variable  string
-	encoding  string
+	keyuse.Source
 	ephemeral bool
 }
 
 func (k *proxyKeys) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&k.file, "keys", "", "the `FILE` of keys, which may change while the proxy runs")
-	k.unwrap.Flags(cmd, "age-identity")
-	f.StringVar(&k.variable, "keys-env", "", "the environment `VARIABLE` with the keys, such as "+keys.Variable)
-	f.StringVar(&k.encoding, "keys-encoding", keys.Tripseal.String(), "how that variable is encoded: tripseal, hex, base64 or base64url")
-	f.BoolVar(&k.ephemeral, "ephemeral", false, "seal with a random key that ends with this process")
+	k.Flags(cmd, "age-identity", "the `FILE` of keys, which may change while the proxy runs",
+		"the environment `VARIABLE` with the keys, such as "+keys.Variable)
+	cmd.Flags().BoolVar(&k.ephemeral, "ephemeral", false, "seal with a random key that ends with this process")
 }
 
-func (k *proxyKeys) check() error {
+func (k *proxyKeys) check(cmd *cobra.Command) error {
 	given := 0
-	for _, is := range []bool{k.file != "", k.variable != "", k.ephemeral} {
+	for _, is := range []bool{k.File != "", k.Variable != "", k.ephemeral} {
 		if is {
 			given++
 		}
@@ -45,13 +38,8 @@ func (k *proxyKeys) check() error {
 		return errors.New("the keys are missing: give --keys FILE (tripseal keys new makes one), --keys-env VARIABLE, or --ephemeral to try things")
 	case given > 1:
 		return errors.New("give only one of --keys, --keys-env and --ephemeral")
-	case k.unwrap.Given() && k.file == "":
-		return errors.New("--age-identity and --unwrap are for the file that --keys names")
 	}
-	if _, err := keys.ParseEncoding(k.encoding); err != nil {
-		return fmt.Errorf("--keys-encoding: %s", strings.TrimPrefix(err.Error(), "keys: "))
-	}
-	return nil
+	return k.Check(cmd)
 }
 
 // open returns the keys, and a function that must be called when they are no longer needed.
@@ -62,19 +50,15 @@ func (k *proxyKeys) open(cmd *cobra.Command, logger *slog.Logger, observer func(
 		logger.Warn("proxy: --ephemeral seals with a key that only this process has: " +
 			"after a restart, and at another replica, every token and cursor is rejected, and users must start over")
 		return tripseal.Ephemeral(), nothing, nil
-	case k.variable != "":
-		encoding, _ := keys.ParseEncoding(k.encoding)
-		ring, err := keys.FromEnvironment(k.variable, encoding)
-		if err != nil {
-			return nil, nothing, cli.Failed("--keys-env: %s", strings.TrimPrefix(err.Error(), "keys: "))
-		}
-		return ring, nothing, nil
+	case k.Variable != "":
+		ring, err := k.FromVariable()
+		return ring, nothing, err
 	}
 	options := keys.Options{Logger: logger, Observer: observer}
-	if options.Unwrap, err = k.unwrap.Unwrappers(cmd); err != nil {
+	if options.Unwrap, err = k.Unwrap.Unwrappers(cmd); err != nil {
 		return nil, nothing, err
 	}
-	file, err := keys.OpenFile(k.file, &options)
+	file, err := keys.OpenFile(k.File, &options)
 	if err != nil {
 		return nil, nothing, cli.Failed("--keys: %s", strings.TrimPrefix(err.Error(), "keys: "))
 	}

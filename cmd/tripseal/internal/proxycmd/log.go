@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,9 +34,9 @@ func (l *proxyLog) check() error {
 }
 
 // open returns a logger, and a function that waits until the records of the logger are
-// written. Call that function when the process ends.
+// written. Call that function once, when the process ends.
 func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
-	w := &logWriter{to: to, records: make(chan []byte, logRoom), flushing: make(chan struct{}), flushed: make(chan struct{})}
+	w := &logWriter{to: to, records: make(chan []byte, logRoom), flushed: make(chan struct{})}
 	defer func() { go w.write() }()
 	if l.format == "json" {
 		w.lostRecord = `{"level":"WARN","msg":"proxy: records before this one could not be written","records":%d}`
@@ -71,12 +70,10 @@ const (
 // than they can be written, or the disk is full, some are lost. A later record says how many.
 type logWriter struct {
 	to         io.Writer
-	lostRecord string // a format for the record that says how many records were lost
-	records    chan []byte
+	lostRecord string      // a format for the record that says how many records were lost
+	records    chan []byte // nil is the last one
 	lost       atomic.Int64
-
-	once              sync.Once
-	flushing, flushed chan struct{} // flushing is closed when the process ends; flushed is closed when all records are written
+	flushed    chan struct{} // closed when the last record is written
 }
 
 func (w *logWriter) Write(p []byte) (int, error) {
@@ -88,25 +85,11 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes the records that come in, until the method flush was called and no record is
-// left.
+// write writes the records that come in, until the last one.
 func (w *logWriter) write() {
 	defer close(w.flushed)
-	for {
-		select {
-		case record := <-w.records:
-			w.writeOne(record)
-			continue
-		default:
-		}
-		select {
-		case record := <-w.records:
-			w.writeOne(record)
-		case <-w.flushing:
-			if len(w.records) == 0 {
-				return
-			}
-		}
+	for record := <-w.records; record != nil; record = <-w.records {
+		w.writeOne(record)
 	}
 }
 
@@ -120,9 +103,14 @@ func (w *logWriter) writeOne(record []byte) {
 
 // flush waits until all records are written, but at most for logTimeout.
 func (w *logWriter) flush() {
-	w.once.Do(func() { close(w.flushing) })
+	timeout := time.After(logTimeout)
+	select {
+	case w.records <- nil:
+	case <-timeout:
+		return
+	}
 	select {
 	case <-w.flushed:
-	case <-time.After(logTimeout):
+	case <-timeout:
 	}
 }

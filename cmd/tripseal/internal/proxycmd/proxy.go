@@ -188,7 +188,7 @@ func (p *proxying) checkFor(cmd *cobra.Command, args []string) error {
 		p.wire.RejectedText = adapter.StartOver
 	}
 	p.wire.Proxied = true
-	if err := p.keys.check(); err != nil {
+	if err := p.keys.check(cmd); err != nil {
 		return err
 	}
 	if err := p.used.check(); err != nil {
@@ -259,7 +259,7 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return p.serve(ctx, cmd, parts, logger)
 	}
-	for _, secret := range []string{keys.Variable, p.keys.variable, p.used.redisEnv} {
+	for _, secret := range []string{keys.Variable, p.keys.Variable, p.used.redisEnv} {
 		os.Unsetenv(secret) // the server inherits the rest, and may have a tool that shows it
 	}
 	code, err := stdiocarrier.Run(ctx, stdiocarrier.Config{
