@@ -8,13 +8,17 @@
 // Every key in the file has dates, so all replicas that have the new file switch to the next key at
 // the same time.
 //
-// The other functions read keys that never change while the process runs. [FromEnvironment],
-// [FromText] and [FromBytes] are for keys that you already have. Such a key consists of 32
-// random bytes, which FromEnvironment and FromText read in the encoding that you name: [Hex],
-// [Base64] or [Base64URL], or [Tripseal] for keys that `tripseal keys new --print` made.
-// [Environment] is short for the last.
+// The other functions read keys that never change while the process runs: [Environment],
+// [FromEnvironment], [FromText] and [FromBytes]. Such a key is 32 random bytes. As a text it has
+// an [Encoding]:
 //
-// A pass phrase is not a key, in no encoding. In tests, sealtest.Keys makes a ring from any text.
+//	keys.Tripseal   tripseal_key1_…, as `tripseal keys new --print` and tripseal.Key.Reveal write it
+//	keys.Hex        openssl rand -hex 32
+//	keys.Base64     openssl rand -base64 32
+//	keys.Base64URL  the same with - and _
+//
+// No encoding makes a key of a pass phrase: the base64 of one is refused. In tests, sealtest.Keys
+// makes a ring from any text.
 //
 // You do not need this package for a server that a client starts for itself alone: see
 // [tripseal.Ephemeral].

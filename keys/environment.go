@@ -25,24 +25,16 @@ func Environment() (*tripseal.Ring, error) { return FromEnvironment(Variable, Tr
 // keys in the environment change only when the process restarts.
 func FromEnvironment(name string, encoding Encoding) (*tripseal.Ring, error) {
 	value, set := os.LookupEnv(name)
-	if !set && !isName(name) {
-		return nil, fmt.Errorf("keys: no environment variable has the given name (%d characters): give the name, not the value", len(name))
+	if !set && name != Variable { // name may be a key that was passed by mistake
+		return nil, errors.New("keys: no environment variable has the given name: give the name, not the value")
 	}
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether a text is like the name of a variable and too short for a secret. Any
-// other text may be a secret that was passed by mistake, so an error must not contain it.
-func isName(text string) bool {
-	const shortestSecret = 32
-	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
-}
-
-// FromText returns a ring of the keys in a text, in the encoding [Hex], [Base64], [Base64URL] or
-// [Tripseal]. White space separates the keys; it may also come before the first key and after the
-// last key. The first key seals tokens, and all keys open tokens. An error names the position of a
-// bad key, and never contains the key itself. Use FromText if your program reads the text itself,
-// from a setting for example. It refuses pass phrases: for a test, use sealtest.Keys.
+// FromText returns a ring of the keys in a text, separated by white space. Each is 32 random bytes
+// in the encoding that you name: [Hex], [Base64], [Base64URL] or [Tripseal]. The first key seals
+// tokens, and all keys open tokens. An error names the position of a bad key, and never contains
+// the key itself. FromText refuses pass phrases: for a test, use sealtest.Keys.
 //
 // To replace a key, take three steps. Finish each step on every replica before you begin the
 // next. First, add the new key after the old one. Then move the new key to the front. Drop the
@@ -63,41 +55,26 @@ func FromBytes(secrets ...[]byte) (*tripseal.Ring, error) {
 		}
 		all[i] = key
 	}
-	return newRing(all, "the secrets")
+	return tripseal.NewRing(all...)
 }
 
-// maxKeys is how many keys a text may have at most. A file of keys has the same limit.
-const maxKeys = 1000
-
-// ringOf returns a ring of the keys in a text. Error messages use the parameter textName as
-// the name of the text.
+// ringOf returns a ring of the keys in a text, which error messages call textName.
 func ringOf(text string, encoding Encoding, textName string) (*tripseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.Tripseal, keys.Hex, keys.Base64 or keys.Base64URL")
 	}
 	texts := strings.Fields(text)
-	switch {
-	case len(texts) == 0:
+	if len(texts) == 0 {
 		return nil, fmt.Errorf("keys: %s is empty or not set; set it to keys separated by spaces, "+
 			"the first of which seals; make one with %s", textName, encodings[encoding].makes)
-	case len(texts) > maxKeys:
-		return nil, fmt.Errorf("keys: %s has %d keys, more than %d", textName, len(texts), maxKeys)
 	}
 	all := make([]tripseal.Key, len(texts))
 	for i, text := range texts {
 		key, err := encoding.decodeKey(text)
 		if err != nil {
-			return nil, fmt.Errorf("keys: key %d in %s is %w%s", i+1, textName, err, encoding.hint(text))
+			return nil, fmt.Errorf("keys: key %d in %s is %w", i+1, textName, err)
 		}
 		all[i] = key
 	}
-	return newRing(all, textName)
-}
-
-func newRing(all []tripseal.Key, textName string) (*tripseal.Ring, error) {
-	ring, err := tripseal.NewRing(all...)
-	if err != nil {
-		return nil, fmt.Errorf("keys: %s: %w", textName, withoutPackage(err))
-	}
-	return ring, nil
+	return tripseal.NewRing(all...)
 }

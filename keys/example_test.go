@@ -62,8 +62,7 @@ func ExampleFromText() {
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
 	// keys: key 1 in the text is not 32 random bytes in base64: 48 bytes are too many;
-	// a key is 32 random bytes: make one with openssl rand -hex 32, openssl rand -base64 32 or tripseal.GenerateKey;
-	// it looks like hex: is keys.Hex meant?
+	// a key is 32 random bytes: make one with openssl rand -hex 32, openssl rand -base64 32 or tripseal.GenerateKey
 }
 
 // fetch stands for the client of a secret manager.

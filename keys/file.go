@@ -2,7 +2,7 @@ package keys
 
 import (
 	"context"
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,19 +17,14 @@ import (
 // as tripseal.Config.Keys if several processes share keys.
 type File struct {
 	path    string
-	text    func() ([]byte, error) // reads the file
 	options Options
-
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held during each write to f.current
 
-	loading    sync.Mutex                  // held while the file is loaded; guards the next six fields
-	good       fileSum                     // the hash of the last usable version of the file
-	since      time.Time                   // when the last usable version of the file was loaded
-	sealed     lastSeals                   // the keys with which this process sealed; they still open tokens if the file drops them
-	revoked    map[tripseal.KeyID]struct{} // revoked keys, which a later file must not bring back
-	unwrapping *unwrapping
-	reported   reported
+	loading  sync.Mutex        // held while the file is loaded; guards options.LongestTTL and the fields below
+	sum      [sha256.Size]byte // of the text of the version in use
+	unwraps  unwraps
+	reported reported
 
 	ctx     context.Context // ends when Close is called
 	stop    context.CancelFunc
@@ -41,10 +36,17 @@ type File struct {
 // last usable version stays in use. The log and the observer are told when the file becomes
 // unusable, and when it is usable again. If options is nil, all options have their defaults.
 func OpenFile(path string, options *Options) (*File, error) {
-	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
-	if err != nil {
+	f := &File{path: path, stopped: make(chan struct{})}
+	if options != nil {
+		f.options = *options
+	}
+	if err := f.options.setDefaults(); err != nil {
 		return nil, err
 	}
+	if err := f.unwraps.use(f.options.Unwrap); err != nil {
+		return nil, err
+	}
+	f.ctx, f.stop = context.WithCancel(context.Background())
 	if err := f.Reload(); err != nil {
 		f.stop()
 		return nil, err
@@ -53,35 +55,23 @@ func OpenFile(path string, options *Options) (*File, error) {
 	return f, nil
 }
 
-func newFile(path string, text func() ([]byte, error), options *Options) (*File, error) {
-	f := &File{path: path, text: text, sealed: make(lastSeals), revoked: make(map[tripseal.KeyID]struct{}), stopped: make(chan struct{})}
-	if options != nil {
-		f.options = *options
-	}
-	if err := f.options.setDefaults(); err != nil {
-		return nil, err
-	}
-	f.unwrapping = newUnwrapping(f.options.Unwrap)
-	f.ctx, f.stop = context.WithCancel(context.Background())
-	return f, nil
-}
-
 // Ring returns a ring of the keys that seal and open tokens now. It implements
 // [tripseal.KeySource]. A boundary calls Ring for every token; call it yourself to see
 // which keys are in use.
-func (f *File) Ring() *tripseal.Ring {
-	now := time.Now()
-	p := f.current.Load()
-	if p.covers(now) {
-		return p.ring
+func (f *File) Ring() *tripseal.Ring { return f.now().ring }
+
+func (f *File) now() *datedRing {
+	if p := f.current.Load(); p.covers(time.Now()) {
+		return p
 	}
 	f.turn.Lock()
 	defer f.turn.Unlock()
-	if p = f.current.Load(); !p.covers(now) {
+	p := f.current.Load()
+	if now := time.Now(); !p.covers(now) {
 		p = p.schedule.ringAt(now)
 		f.current.Store(p)
 	}
-	return p.ring
+	return p
 }
 
 // Reload reads the file now, for example when the process gets a signal. It returns an error
@@ -89,16 +79,50 @@ func (f *File) Ring() *tripseal.Ring {
 func (f *File) Reload() error { return f.refresh(true) }
 
 // refresh loads the file and reports the result to the log and the observer. If the secrets
-// could not be unwrapped a moment ago, it tries to unwrap them again only if the parameter
-// force is true.
+// could not be unwrapped a moment ago, it tries again only if the parameter force is true.
 func (f *File) refresh(force bool) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
 	err := f.load(force)
+	if err != nil {
+		err = f.withPath(err)
+	}
 	if f.ctx.Err() == nil {
 		f.report(err)
 	}
 	return err
+}
+
+// load puts the file into use if its text changed. It first checks the whole file, and then swaps
+// one pointer. It compares the text's hash and not the file's time and size, because those can stay
+// the same when a file is edited in place.
+func (f *File) load(force bool) error {
+	text, err := keyfile.ReadText(f.path)
+	if err != nil {
+		return err
+	}
+	defer clear(text)
+	sum := sha256.Sum256(text)
+	if f.current.Load() != nil && sum == f.sum {
+		return nil
+	}
+	document, err := keyfile.Parse(text)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := document.Check(now, f.options.room()); err != nil {
+		return err
+	}
+	s := &schedule{document: document, keys: document.Schedule()}
+	if s.secrets, err = f.unwraps.secrets(f.ctx, s.keys, now, force); err != nil {
+		return err
+	}
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	f.sum = sum
+	f.current.Store(s.ringAt(time.Now()))
+	return nil
 }
 
 // Outlast makes sure that each key opens tokens until its last token with this TTL expires. It
@@ -106,13 +130,9 @@ func (f *File) refresh(force bool) error {
 // every later version of the file must allow this TTL too. A boundary calls Outlast with its
 // longest TTL. Call it yourself only for tokens that you seal without a boundary.
 func (f *File) Outlast(ttl time.Duration) error {
-	if ttl > keyfile.MaxTTL {
-		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
-	}
 	f.loading.Lock()
 	defer f.loading.Unlock()
-	room := f.options.room()
-	room.TTL = max(room.TTL, ttl)
+	room := f.options.room().AtLeast(keyfile.Room{TTL: ttl})
 	if err := f.current.Load().schedule.document.Check(time.Now(), room); err != nil {
 		return f.withPath(err)
 	}
@@ -142,25 +162,4 @@ func (f *File) follow() {
 	}
 }
 
-func (f *File) withPath(err error) error {
-	return &fileError{f.path, err}
-}
-
-type fileError struct {
-	path string
-	err  error
-}
-
-func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
-
-// cause returns the text of the error without the file's path. If a command can repair the
-// file, the text ends with that command.
-func (e *fileError) cause() string {
-	var short *keyfile.TooShort
-	if errors.As(e.err, &short) {
-		return e.err.Error() + "; run: " + short.Repair(e.path)
-	}
-	return e.err.Error()
-}
-
-func (e *fileError) Unwrap() error { return e.err }
+func (f *File) withPath(err error) error { return fmt.Errorf("keys: %q: %w", f.path, err) }

@@ -3,10 +3,12 @@ package keys
 import (
 	"bytes"
 	"context"
-	"log/slog"
+	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,7 +84,7 @@ type version struct {
 	*keyfile.Document
 	number int // -1 if somebody edited the file by hand
 	keys   map[tripseal.KeyID]*keyfile.Key
-	gone   map[tripseal.KeyID]*keyfile.Revocation
+	gone   map[tripseal.KeyID]keyfile.Revocation
 	froms  []time.Time              // when each key begins to seal, in order; revoked keys included
 	texts  map[time.Duration][]byte // the text for each offset of a replica's clock
 }
@@ -90,35 +92,28 @@ type version struct {
 // replica is one member of the fleet, with what the model knows about it.
 type replica struct {
 	offset time.Duration // of its clock
-	disk   *version      // the file that it reads when it starts or reloads
+	path   string
+	disk   *version // the file that it reads when it starts or reloads
 	file   *File
 	codec  tripseal.Codec
 
-	started int                          // how often it was started; tells its processes apart
-	inUse   *version                     // the version that it accepted last
-	revoked map[tripseal.KeyID]bool      // the keys that are revoked in any version that the replica accepted since its last start
-	sealing tripseal.KeyID               // the key that sealed at the last call of watch
-	sealed  map[tripseal.KeyID]time.Time // the latest time at which each key may have sealed here
+	inUse *version // the version that it accepted last
 }
 
 type token struct {
-	text    string
-	key     tripseal.KeyID
-	from    time.Time // when the key was to begin to seal
-	issued  time.Time // by the clock of the replica that sealed it
-	by      *replica
-	started int // how many times the replica had started when it sealed the token
+	text   string
+	key    tripseal.KeyID
+	from   time.Time // when the key was to begin to seal
+	issued time.Time // by the clock of the replica that sealed it
 }
 
 func newModel(t *testing.T, seed int) *model {
 	m := &model{T: t, random: rand.New(rand.NewPCG(uint64(seed), 0)), since: make(map[tripseal.KeyID]int), saw: make(map[string]int)}
 	d := new(keyfile.Document)
-	if err := d.Add(m.newKey(time.Now())); err != nil {
-		t.Fatal(err)
-	}
+	d.Add(m.newKey(time.Now()))
 	m.publish(d)
 	for _, offset := range []time.Duration{0, -modelSkew, modelSkew, -20 * time.Second, 7 * time.Second} {
-		r := &replica{offset: offset, disk: m.versions[0]}
+		r := &replica{offset: offset, disk: m.versions[0], path: filepath.Join(t.TempDir(), "keys")}
 		m.replicas = append(m.replicas, r)
 		m.start(r)
 	}
@@ -149,7 +144,13 @@ func copyOf(d *keyfile.Document) *keyfile.Document {
 
 func newVersion(d *keyfile.Document, number int) *version {
 	v := &version{Document: copyOf(d), number: number, texts: make(map[time.Duration][]byte)}
-	v.keys, v.gone = v.ByID()
+	v.keys, v.gone = make(map[tripseal.KeyID]*keyfile.Key), make(map[tripseal.KeyID]keyfile.Revocation)
+	for _, k := range v.Keys() {
+		v.keys[k.ID] = k
+	}
+	for _, gone := range v.Revoked() {
+		v.gone[gone.ID] = gone
+	}
 	for _, k := range v.keys {
 		v.froms = append(v.froms, k.SealsFrom)
 	}
@@ -179,54 +180,54 @@ func (r *replica) now() time.Time { return time.Now().Add(r.offset) }
 
 // text returns the file on the replica's disk, with dates that are shifted by the offset of the
 // replica's clock.
-func (r *replica) text() ([]byte, error) {
+func (r *replica) text() []byte {
 	if text := r.disk.texts[r.offset]; text != nil {
-		return bytes.Clone(text), nil
+		return text
 	}
-	d := copyOf(r.disk.Document)
-	keys, revoked := d.ByID()
-	for _, k := range keys {
-		k.Made, k.SealsFrom = k.Made.Add(-r.offset), k.SealsFrom.Add(-r.offset)
+	d := new(keyfile.Document)
+	for _, k := range r.disk.keys {
+		shifted := *k
+		shifted.Made, shifted.SealsFrom = k.Made.Add(-r.offset), k.SealsFrom.Add(-r.offset)
 		if !k.OpensUntil.IsZero() {
-			k.OpensUntil = k.OpensUntil.Add(-r.offset)
+			shifted.OpensUntil = k.OpensUntil.Add(-r.offset)
 		}
+		d.Add(&shifted)
 	}
-	for _, gone := range revoked {
-		gone.SealsFrom, gone.At = gone.SealsFrom.Add(-r.offset), gone.At.Add(-r.offset)
+	text := bytes.TrimSuffix(d.Bytes(), []byte("end\n"))
+	for _, gone := range r.disk.gone {
+		text = fmt.Appendf(text, "revoked %s seals-from=%s at=%s\n", gone.ID, gone.SealsFrom.Add(-r.offset).Format(time.RFC3339Nano),
+			gone.At.Add(-r.offset).Format(time.RFC3339Nano))
 	}
-	r.disk.texts[r.offset] = d.Bytes()
-	return d.Bytes(), nil
+	r.disk.texts[r.offset] = append(text, "end\n"...)
+	return r.disk.texts[r.offset]
+}
+
+// load puts a version on the disk of a replica, and lets the replica load it.
+func (m *model) load(r *replica, v *version) error {
+	r.disk = v
+	if err := os.WriteFile(r.path, r.text(), 0o600); err != nil {
+		m.Fatal(err)
+	}
+	err := r.file.load(true)
+	if err == nil {
+		r.inUse = v
+	}
+	return err
 }
 
 // start starts a replica with the file on its disk, or with the latest version if that file cannot
 // be used.
 func (m *model) start(r *replica) {
-	for {
-		file, err := newFile("keys", r.text, &Options{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			m.Fatal(err)
-		}
-		if err = file.load(true); err == nil {
-			r.file, r.codec = file, tripseal.RingCodec(file, tripseal.PurposeState)
-			break
-		}
-		if r.disk == m.latest() {
-			m.Fatalf("the latest version cannot be used: %v\n%s", err, r.disk.Bytes())
-		}
-		r.disk = m.latest()
+	r.file = &File{path: r.path, ctx: context.Background()}
+	if err := errors.Join(r.file.options.setDefaults(), r.file.unwraps.use(nil)); err != nil {
+		m.Fatal(err)
 	}
-	r.started++
-	r.inUse = r.disk
-	r.revoked = make(map[tripseal.KeyID]bool)
-	r.sealed = make(map[tripseal.KeyID]time.Time)
-	r.learn()
-	r.sealing = r.shouldSeal()
-}
-
-// learn adds to r.revoked the keys that the version in use revokes.
-func (r *replica) learn() {
-	for id := range r.inUse.gone {
-		r.revoked[id] = true
+	r.codec = tripseal.RingCodec(r.file, tripseal.PurposeState)
+	if m.load(r, r.disk) == nil {
+		return
+	}
+	if err := m.load(r, m.latest()); err != nil {
+		m.Fatalf("the latest version cannot be used: %v\n%s", err, r.disk.Bytes())
 	}
 }
 
@@ -256,24 +257,12 @@ func (r *replica) shouldSeal() tripseal.KeyID {
 	return newest.ID
 }
 
-// watch updates r.sealed for two keys: the key that sealed at the last call, and the key that seals
-// now. Both may have sealed until now.
-func (r *replica) watch() {
-	now := r.now()
-	r.sealed[r.sealing] = now
-	r.sealing = r.shouldSeal()
-	r.sealed[r.sealing] = now
-}
-
 // next does one random step.
 func (m *model) next() {
 	if m.random.IntN(500) == 0 {
 		m.sleep(30 * time.Minute)
 	} else {
 		m.sleep(20 * time.Second)
-	}
-	for _, r := range m.replicas {
-		r.watch()
 	}
 	r := m.replicas[m.random.IntN(len(m.replicas))]
 	switch n := m.random.IntN(10_000); {
@@ -314,35 +303,23 @@ func (m *model) command() {
 	pick := s[m.random.IntN(len(s))]
 	switch n := m.random.IntN(20); {
 	case n < 9:
-		for _, k := range s {
-			if s.Phase(k, host) == keyfile.Waiting {
-				return // the command refuses to rotate while a key waits
-			}
+		if host.Before(s[len(s)-1].SealsFrom) {
+			return // the command refuses to rotate while a key waits
 		}
 		k := m.newKey(host.Add(time.Duration(5+m.random.IntN(55)) * time.Minute))
 		if d.Rotate(k, host, room) != nil {
 			return
 		}
 		m.saw["rotation"]++
-	case n < 10:
-		if s.SealerAt(host) == pick {
-			if err := d.Add(m.newKey(host)); err != nil {
-				return
-			}
-		}
-		d.Revoke(pick.ID, host)
-		d.Extend(host, room)
-		m.saw["revocation"]++
-	case n < 15:
-		if keys, _ := d.Prune(host); keys > 0 {
-			m.saw["prune"]++
-		}
 	default:
-		if !pick.OpensUntil.IsZero() {
-			later := max(0, host.Sub(pick.OpensUntil)) + time.Duration(m.random.IntN(90))*time.Minute
-			pick.OpensUntil = pick.OpensUntil.Add(later)
-			m.saw["extend"]++
+		if n > 9 {
+			return
 		}
+		if s.SealerAt(host) == pick {
+			d.Add(m.newKey(host))
+		}
+		d.Revoke(pick.ID, host, room)
+		m.saw["revocation"]++
 	}
 	if d.Check(host, keyfile.Room{}) == nil {
 		m.publish(d)
@@ -364,7 +341,6 @@ func (m *model) edited() *version {
 	if err != nil {
 		m.Fatal(err)
 	}
-	edited.Extend(time.Now(), keyfile.Room{TTL: modelLifetime, Skew: modelSkew})
 	return newVersion(edited, -1)
 }
 
@@ -377,36 +353,15 @@ func withoutLine(text []byte, id tripseal.KeyID) (left []byte) {
 	return left
 }
 
-// deliver puts a version on the disk of a running replica and lets the replica load it. It checks
-// that the replica refuses the version if it must.
+// deliver puts a version on the disk of a running replica and lets the replica load it. The latest
+// version must always load.
 func (m *model) deliver(r *replica, v *version) {
-	r.disk = v
 	before := r.inUse
-	var lacks, back []tripseal.KeyID
-	for id, k := range before.keys {
-		if opensAt(k, r.now()) && v.keys[id] == nil && v.gone[id] == nil {
-			lacks = append(lacks, id)
+	if err := m.load(r, v); err != nil {
+		if v == m.latest() {
+			m.Errorf("the latest version was refused: %v\n%s\nin use:\n%s", err, v.Bytes(), before.Bytes())
 		}
-	}
-	for id := range v.keys {
-		if r.revoked[id] {
-			back = append(back, id)
-		}
-	}
-	err := r.file.load(true)
-	switch {
-	case len(lacks) > 0 && err == nil:
-		m.Errorf("a file without %v, which still opens, was taken", lacks)
-	case len(back) > 0 && err == nil:
-		m.Errorf("a file with %v, which was revoked, was taken", back)
-	case len(lacks) > 0:
-		m.saw["refused: lacks a living key"]++
-	case len(back) > 0:
-		m.saw["refused: revoked key came back"]++
-	case err != nil && v == m.latest():
-		m.Errorf("the latest version was refused: %v\n%s\nin use:\n%s", err, v.Bytes(), before.Bytes())
-	}
-	if err != nil {
+		m.saw["refused"]++
 		return
 	}
 	for id, k := range v.keys {
@@ -418,9 +373,6 @@ func (m *model) deliver(r *replica, v *version) {
 			}
 		}
 	}
-	r.inUse = v
-	r.learn()
-	r.watch()
 }
 
 func (m *model) seal(r *replica) {
@@ -430,13 +382,13 @@ func (m *model) seal(r *replica) {
 		return
 	}
 	id := r.file.Ring().IDs()[0]
-	if id != r.sealing {
-		m.Errorf("%s seals, by the table it is %s\nin use, at %v:\n%s", id, r.sealing, r.now().UTC(), r.inUse.Bytes())
+	if want := r.shouldSeal(); id != want {
+		m.Errorf("%s seals, by the table it is %s\nin use, at %v:\n%s", id, want, r.now().UTC(), r.inUse.Bytes())
 	}
 	if len(m.tokens) == 4096 {
 		m.tokens = slices.Delete(m.tokens, 0, 2048)
 	}
-	m.tokens = append(m.tokens, token{string(text), id, r.inUse.keys[id].SealsFrom, r.now(), r, r.started})
+	m.tokens = append(m.tokens, token{string(text), id, r.inUse.keys[id].SealsFrom, r.now()})
 }
 
 // open lets a replica open a random token, young or old, and checks the result.
@@ -465,18 +417,15 @@ func (m *model) open(r *replica) {
 // kept returns the reason why the replica must open the token, by the table in docs/operations.md.
 // It returns "" if the replica need not open the token.
 func (m *model) kept(r *replica, x token) string {
-	now := r.now()
-	if r.revoked[x.key] || !now.Before(x.issued.Add(modelLifetime)) {
+	_, revoked := r.inUse.gone[x.key]
+	if revoked || !r.now().Before(x.issued.Add(modelLifetime)) {
 		return ""
 	}
-	k := r.inUse.keys[x.key]
-	switch {
+	switch k := r.inUse.keys[x.key]; {
 	case r.inUse.number >= m.since[x.key] && inTime(r.inUse, x):
 		return "kept: sealed before the next key was to seal"
-	case k != nil && opensAt(k, now):
+	case k != nil && opensAt(k, r.now()):
 		return "kept: in the file, by its dates"
-	case x.by == r && x.started == r.started:
-		return "kept: sealed by this process, and the file came late"
 	}
 	return ""
 }
@@ -491,17 +440,13 @@ func inTime(v *version, x token) bool {
 // dead returns the reason why the replica must not open the token, by the table in
 // docs/operations.md. It returns "" if the replica may open the token.
 func (m *model) dead(r *replica, x token) string {
-	now := r.now()
-	if r.revoked[x.key] {
+	if _, revoked := r.inUse.gone[x.key]; revoked {
 		return "dead: revoked"
-	}
-	if sealed, ok := r.sealed[x.key]; ok && now.Before(sealed.Add(modelLifetime+modelSkew)) {
-		return ""
 	}
 	switch k := r.inUse.keys[x.key]; {
 	case k == nil:
 		return "dead: not in the file"
-	case !opensAt(k, now):
+	case !opensAt(k, r.now()):
 		return "dead: over, by its date"
 	}
 	return ""
@@ -514,9 +459,8 @@ func (m *model) report(steps int) {
 		m.Logf("%8d  %s", m.saw[what], what)
 	}
 	for _, what := range []string{
-		"rotation", "revocation", "prune", "extend", "restart", "host behind", "arrived early", "arrived late",
-		"refused: lacks a living key", "refused: revoked key came back",
-		"kept: sealed before the next key was to seal", "kept: in the file, by its dates", "kept: sealed by this process, and the file came late",
+		"rotation", "revocation", "restart", "host behind", "arrived early", "arrived late", "refused",
+		"kept: sealed before the next key was to seal", "kept: in the file, by its dates",
 		"dead: revoked", "dead: not in the file", "dead: over, by its date",
 	} {
 		if m.saw[what] == 0 && steps >= 50_000 {

@@ -2,9 +2,13 @@ package keys_test
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/keys"
 )
 
 // asNobody calls f as a user who is not root. Root can read every file, whatever its mode. So if
@@ -22,4 +26,17 @@ func asNobody(t *testing.T, f func()) {
 	}
 	defer syscall.Setfsuid(0)
 	f()
+}
+
+// TestAPipeInThePlaceOfTheFileIsRefused checks that a source does not wait for a writer.
+func TestAPipeInThePlaceOfTheFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	good := tripseal.GenerateKey()
+	write(t, path, text(t, one(good)))
+	f, l := open(t, path, keys.Options{})
+	s := serve(t, f)
+	l.take()
+	must(t, os.Remove(path))
+	must(t, syscall.Mkfifo(path, 0o600))
+	stillOn(t, f, l, s, good.ID())
 }

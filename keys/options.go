@@ -1,12 +1,11 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
 
@@ -22,11 +21,12 @@ type Options struct {
 	// Every is how often the file is checked for changes. 0 means 2 seconds.
 	Every time.Duration
 	// Unwrap has the unwrappers that decrypt wrapped (encrypted) secrets, one for each
-	// scheme. Nil means that the file has no wrapped secrets.
+	// scheme. With an Unwrapper, a file with a readable secret is refused, because whoever
+	// can only write the file could have put a key of their own there. Nil means that the
+	// file has no wrapped secrets.
 	Unwrap []Unwrapper
 	// Logger gets a record when the keys in use change, when the file becomes unusable or
-	// usable again, and when other users can read or change the file. Nil means
-	// slog.Default().
+	// usable again, and when other users can read the file. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets an event, for metrics, when the keys in use change, and when the file
 	// becomes unusable or usable again. It must not call any method of the [File] except Ring,
@@ -34,42 +34,14 @@ type Options struct {
 	Observer func(Event)
 }
 
-const defaultEvery = 2 * time.Second
-
 func (o *Options) setDefaults() error {
-	for _, field := range []struct {
-		name                 string
-		value                *time.Duration
-		otherwise, low, high time.Duration
-	}{
-		{"LongestTTL", &o.LongestTTL, keyfile.UsualTTL, time.Millisecond, keyfile.MaxTTL},
-		{"Skew", &o.Skew, keyfile.UsualSkew, time.Millisecond, keyfile.MaxSkew},
-		{"Every", &o.Every, defaultEvery, time.Millisecond, time.Hour},
-	} {
-		if *field.value == 0 {
-			*field.value = field.otherwise
-		}
-		if *field.value < field.low || *field.value > field.high {
-			return fmt.Errorf("keys: Options.%s is %v, not between %v and %v", field.name, *field.value, field.low, field.high)
-		}
-	}
-	o.Unwrap = slices.Clone(o.Unwrap)
-	schemes := make(map[string]bool)
-	for i, u := range o.Unwrap {
-		if u == nil {
-			return fmt.Errorf("keys: Options.Unwrap[%d] is nil", i)
-		}
-		var scheme string
-		if panicked := guard.Call(func() error { scheme = u.Scheme(); return nil }); panicked != nil {
-			return fmt.Errorf("keys: Options.Unwrap[%d] cannot be used: %w", i, panicked)
-		}
-		if !keyfile.ValidScheme(scheme) {
-			return fmt.Errorf("keys: the scheme of Options.Unwrap[%d] is not 1 to 32 lower-case letters, digits and hyphens", i)
-		}
-		if schemes[scheme] {
-			return fmt.Errorf("keys: two of Options.Unwrap have the scheme %s: use one unwrapper that can do what both do", scheme)
-		}
-		schemes[scheme] = true
+	o.LongestTTL = cmp.Or(o.LongestTTL, keyfile.UsualTTL)
+	o.Skew = cmp.Or(o.Skew, keyfile.UsualSkew)
+	o.Every = cmp.Or(o.Every, 2*time.Second)
+	if min(o.LongestTTL, o.Skew, o.Every) < time.Millisecond ||
+		o.LongestTTL > keyfile.MaxTTL || max(o.Skew, o.Every) > keyfile.MaxSkew {
+		return fmt.Errorf("keys: Options has LongestTTL %v, Skew %v and Every %v: each at least 1ms, at most %v, %v and %v",
+			o.LongestTTL, o.Skew, o.Every, keyfile.MaxTTL, keyfile.MaxSkew, keyfile.MaxSkew)
 	}
 	return nil
 }

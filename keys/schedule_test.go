@@ -19,11 +19,9 @@ func TestPhaseEndsBothWays(t *testing.T) {
 		{ID: a.ID(), SealsFrom: noon, OpensUntil: noon.Add(3 * time.Hour), Secret: keyfile.Plain(a)},
 		{ID: b.ID(), SealsFrom: noon.Add(time.Hour), Secret: keyfile.Plain(b)},
 	} {
-		if err := d.Add(k); err != nil {
-			t.Fatal(err)
-		}
+		d.Add(k)
 	}
-	s := &schedule{document: &d, keys: d.Schedule(), secrets: secretsOf{a.ID(): a, b.ID(): b}}
+	s := &schedule{document: &d, keys: d.Schedule(), secrets: map[tripseal.KeyID]tripseal.Key{a.ID(): a, b.ID(): b}}
 	p := s.ringAt(noon.Add(90 * time.Minute))
 	for at, want := range map[time.Duration]bool{
 		0: false, time.Hour - 1: false, time.Hour: true, 2 * time.Hour: true, 3*time.Hour - 1: true, 3 * time.Hour: false,
@@ -48,21 +46,23 @@ func (echo) Scheme() string { return "echo" }
 func (echo) Unwrap(_ context.Context, wrapped []byte) ([]byte, error) { return wrapped, nil }
 
 func TestSecretsThatLeftTheFileAreForgotten(t *testing.T) {
-	u := newUnwrapping([]Unwrapper{echo{}})
+	var u unwraps
+	if err := u.use([]Unwrapper{echo{}}); err != nil {
+		t.Fatal(err)
+	}
 	var all []*keyfile.Key
 	for range 3 {
 		key := tripseal.GenerateKey()
 		all = append(all, &keyfile.Key{ID: key.ID(), Secret: keyfile.Wrap("echo", []byte(key.Reveal()))})
 	}
 	for _, keys := range [][]*keyfile.Key{all[:2], all[1:]} {
-		if _, err := u.secretsFor(t.Context(), keys, fileSum{}); err != nil {
+		if _, err := u.secrets(t.Context(), keys, time.Now(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, k := range all {
-		_, known := u.inUse[wrappedSum{k.ID, k.Secret.Sum()}]
-		if _, tried := u.tried[wrappedSum{k.ID, k.Secret.Sum()}]; known != (i > 0) || tried {
-			t.Errorf("key %d: known %v, tried %v", i, known, tried)
+		if _, known := u.known[k.Secret]; known != (i > 0) {
+			t.Errorf("key %d: known %v", i, known)
 		}
 	}
 }

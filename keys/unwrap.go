@@ -2,7 +2,7 @@ package keys
 
 import (
 	"context"
-	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -12,16 +12,11 @@ import (
 
 // Unwrapper decrypts secrets that were encrypted (wrapped) by a key service or by age. It is
 // called once for each new secret when a file of keys is loaded, and never for a token. If it
-// returns an error or panics, the file is not loaded. The same file is tried again after
-// longer and longer pauses. A changed file is tried at once.
+// returns an error or panics, the file is not loaded, and is tried again a minute later.
 //
 // A decrypted secret is the text of a key, tripseal_key1_…; in the file of keys, the encrypted
 // secret is written as secret=SCHEME:BASE64. The package keys/agekeys is one implementation.
 // To test your own, call sealtest.TestUnwrapper.
-//
-// An unwrapper may also have a method Files() []string, which returns the paths of the files
-// that hold its own secrets. The log warns if other users can read or change these files, as
-// it does for the file of keys.
 type Unwrapper interface {
 	// Scheme returns the name that is written before each secret of this unwrapper: the
 	// SCHEME in secret=SCHEME:BASE64. The name consists of 1 to 32 lower-case letters,
@@ -29,134 +24,75 @@ type Unwrapper interface {
 	Scheme() string
 	// Unwrap decrypts the wrapped bytes and returns the secret. It must return an error if
 	// these bytes were changed or were never encrypted. It must return when ctx ends, which
-	// is after 30 seconds; a call that has not returned by then counts as failed. The caller
-	// copies the result.
+	// is 30 seconds after the load began: until it returns, no other file is loaded.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
 const (
-	// unwrapTimeout is how long unwrapping all secrets of one file may take.
-	unwrapTimeout = 30 * time.Second
-	// longestPause is the longest wait between two tries to unwrap the secrets of one file.
-	longestPause = time.Minute
-
-	errUnwrapSlow  = guard.PlainError("the secrets were not unwrapped in time")
-	errUnwrapStuck = guard.PlainError("an unwrapper has not returned since an earlier try")
+	unwrapTimeout = 30 * time.Second // for all secrets of one file
+	unwrapPause   = time.Minute      // after a failure
 )
 
-// unwrapping holds what is needed to decrypt the secrets of a file. It also holds secrets that
-// were decrypted before, so that the unwrappers are called as rarely as possible. It is not
-// safe for concurrent use.
-type unwrapping struct {
-	unwrappers []keyfile.Unwrapper
-	files      []string      // the files that hold the unwrappers' own secrets
-	busy       chan struct{} // a semaphore, which has an element while an unwrapper runs
+// unwraps holds what is needed to decrypt the secrets of a file. It remembers decrypted secrets, so
+// that an unwrapper is called once for each.
+type unwraps struct {
+	by    map[string]keyfile.Unwrapper // by scheme
+	known map[keyfile.Secret]tripseal.Key
 
-	// Secrets that were already unwrapped: those of the file in use, and those of the last
-	// file that failed.
-	inUse, tried map[wrappedSum]tripseal.Key
-
-	// The last failure, the hash of the file that failed, the pause after the failure, and
-	// the time at which that file may be tried again.
-	err   error
-	sum   fileSum
-	pause time.Duration
-	retry time.Time
+	failed error // of the last try, or nil
+	wanted keyfile.Secret
+	retry  time.Time
 }
 
-// wrappedSum identifies a wrapped secret.
-type wrappedSum struct {
-	id  tripseal.KeyID
-	sum [sha256.Size]byte
-}
-
-func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
-	u := &unwrapping{busy: make(chan struct{}, 1)}
-	for _, each := range unwrappers {
-		u.unwrappers = append(u.unwrappers, each)
-		if from, ok := each.(interface{ Files() []string }); ok {
-			guard.Quietly(func() { u.files = append(u.files, from.Files()...) })
+func (u *unwraps) use(unwrappers []Unwrapper) error {
+	u.by, u.known = make(map[string]keyfile.Unwrapper), make(map[keyfile.Secret]tripseal.Key)
+	for i, each := range unwrappers {
+		var scheme string
+		if panicked := guard.Call(func() error { scheme = each.Scheme(); return nil }); panicked != nil {
+			return fmt.Errorf("keys: Options.Unwrap[%d] cannot be used: %w", i, panicked)
 		}
-	}
-	return u
-}
-
-// tooSoon returns the last failure if it is too soon to try the same file again, or nil if
-// the file may be tried. The parameter sum is the hash of the file.
-func (u *unwrapping) tooSoon(sum fileSum) error {
-	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
-		return u.err
+		if !keyfile.ValidScheme(scheme) {
+			return fmt.Errorf("keys: the scheme of Options.Unwrap[%d] is not 1 to 32 of a-z, 0-9 and -", i)
+		}
+		if u.by[scheme] != nil {
+			return fmt.Errorf("keys: two of Options.Unwrap have the scheme %s: make one of them", scheme)
+		}
+		u.by[scheme] = each
 	}
 	return nil
 }
 
-// secretsFor returns the secrets of the given keys, and decrypts them if necessary. The
-// parameter sum is the hash of the file that holds the keys.
-func (u *unwrapping) secretsFor(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
+// secrets returns the secrets of the given keys, and decrypts them if necessary. It leaves out keys
+// that have expired, rather than have their secrets decrypted. If the same secret could not be decrypted within
+// the last minute, it does not try again, unless the parameter force is true.
+func (u *unwraps) secrets(ctx context.Context, all []*keyfile.Key, now time.Time, force bool) (
+	map[tripseal.KeyID]tripseal.Key, error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()
-	secrets, known := make(secretsOf), make(map[wrappedSum]tripseal.Key)
-	for _, k := range keys {
-		wrapped := wrappedSum{k.ID, k.Secret.Sum()}
-		key, err := u.secretFor(ctx, k, wrapped)
-		if err != nil {
-			u.tried = known
-			u.failed(err, sum)
-			return nil, err
+	secrets, used := make(map[tripseal.KeyID]tripseal.Key), make(map[keyfile.Secret]tripseal.Key)
+	for _, k := range all {
+		wrapped := k.Secret.Scheme() != ""
+		key, known := u.known[k.Secret]
+		switch {
+		case known && key.ID() == k.ID:
+		case !k.Opens(now) && (wrapped || len(u.by) > 0):
+			continue
+		case !wrapped && len(u.by) > 0:
+			return nil, fmt.Errorf("key %s: its secret is not encrypted, although Options.Unwrap is set: whoever can "+
+				"write the file may have put it there; if it is yours, encrypt it: tripseal keys wrap", k.ID)
+		case u.failed != nil && u.wanted == k.Secret && now.Before(u.retry) && !force:
+			return nil, u.failed
+		default:
+			var err error
+			if key, err = k.Open(ctx, u.by); err != nil {
+				u.failed, u.wanted, u.retry = err, k.Secret, now.Add(unwrapPause)
+				return nil, err
+			}
+			u.known[k.Secret] = key // even if the next one fails
 		}
-		secrets[k.ID] = key
-		if k.Secret.Wrapped() {
-			known[wrapped] = key
-		}
+		secrets[k.ID], used[k.Secret] = key, key
 	}
-	u.inUse, u.tried, u.err = known, nil, nil
+	u.known, u.failed = used, nil
 	return secrets, nil
-}
-
-func (u *unwrapping) failed(err error, sum fileSum) {
-	if u.err == nil || u.sum != sum {
-		u.pause = time.Second
-	}
-	u.pause = min(2*u.pause, longestPause)
-	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
-}
-
-// secretFor returns the secret of the key k. It calls an unwrapper only if the secret is
-// wrapped and was not unwrapped before.
-func (u *unwrapping) secretFor(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (tripseal.Key, error) {
-	if !k.Secret.Wrapped() {
-		return k.Open(ctx, nil)
-	}
-	for _, known := range []map[wrappedSum]tripseal.Key{u.inUse, u.tried} {
-		if key, ok := known[wrapped]; ok {
-			return key, nil
-		}
-	}
-	return u.callUnwrapper(ctx, k)
-}
-
-// callUnwrapper lets an unwrapper decrypt the secret of the key k. It returns at the latest
-// when ctx ends, even if the unwrapper has not returned.
-func (u *unwrapping) callUnwrapper(ctx context.Context, k *keyfile.Key) (tripseal.Key, error) {
-	select {
-	case u.busy <- struct{}{}:
-	default:
-		return tripseal.Key{}, errUnwrapStuck
-	}
-	type result struct {
-		key tripseal.Key
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		key, err := k.Open(ctx, u.unwrappers)
-		<-u.busy
-		done <- result{key, err}
-	}()
-	select {
-	case r := <-done:
-		return r.key, r.err
-	case <-ctx.Done():
-		return tripseal.Key{}, errUnwrapSlow
-	}
 }

@@ -8,7 +8,6 @@
 //   - set keys.Options.Observer to [Observer.ObserveKeys]
 //   - set tripseal.Config.Replay to the store that [Observer.Store] returns
 //
-// The number of time series is limited, whatever clients send. See docs/telemetry.md for the
-// limit, and for a list of all metrics and attributes. No metric and no span gets a token, a
-// state, a user, an argument, a URI or the text of an error.
+// The number of time series is limited, whatever clients send: see docs/telemetry.md. No metric and
+// no span gets a token, a state, a user, an argument, a URI or the text of an error.
 package otelseal

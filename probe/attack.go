@@ -49,6 +49,7 @@ var (
 	answering    = Section{"Multi Round-Trip Requests, error handling", specification + "/basic/patterns/mrtr#error-handling"}
 	security     = Section{"Multi Round-Trip Requests, security considerations", specification + "/basic/patterns/mrtr#security-considerations"}
 	headersMatch = Section{"Streamable HTTP, request metadata", specification + "/basic/transports/streamable-http#request-metadata"}
+	basic        = Section{"Overview, responses", specification + "/basic#responses"}
 	pagination   = Section{"Pagination, error handling", specification + "/server/utilities/pagination#error-handling"}
 )
 

@@ -22,6 +22,12 @@ var rejectionAttacks = []Attack{
 		AtMost: 2, needs: needState, try: echoedState,
 	},
 	{
+		ID: "untyped-result", Title: "Results without resultType", Severity: Low, Section: basic,
+		Means: "Clients cannot read the result: the SDKs for TypeScript and Python take it for an invalid one, and the user never sees what it says.",
+		Fix:   "Give every result a resultType, also one that replaces another: let your SDK finish it, or set \"complete\".",
+		try:   untypedResults,
+	},
+	{
 		ID: "undeclared-question", Title: "A client that can answer no question", Severity: Low, Section: declared,
 		Means:  "The server asks what the client has not declared, so the call hangs, or a client answers without a person.",
 		Fix:    "Look at the client's capabilities before you ask.",
@@ -35,6 +41,22 @@ var rejectionAttacks = []Attack{
 			}
 		},
 	},
+}
+
+// asksForType reports whether the result of a message must have a resultType: the message calls a
+// target, in the revision that the probe speaks.
+func (m message) asksForType() bool {
+	_, otherVersion := m.header["Mcp-Protocol-Version"]
+	called := m.method == "tools/call" || m.method == "prompts/get" || m.method == "resources/read"
+	return m.body == nil && called && !otherVersion && strings.Contains(m.value("_meta"), revision)
+}
+
+// untypedResults reports the results of all requests so far that lack a resultType.
+func untypedResults(t *trial) {
+	t.result.Outcomes[complete.String()] = t.results
+	for _, e := range t.untyped {
+		t.recordFinding(Target{Method: e.message.method, Name: unquoted(e.message.value("name") + e.message.value("uri"))}, "the result has no resultType", e)
+	}
 }
 
 // comparable reports whether the refusal of a request can be compared with other refusals. That

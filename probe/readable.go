@@ -2,17 +2,10 @@ package probe
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/url"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,9 +57,6 @@ func (l layer) inner() (all []layer) {
 				add(e.name+where, decoded, func(b []byte) []byte { return []byte(write(e.EncodeToString(b))) })
 			}
 		}
-		if decoded, err := hex.DecodeString(part); err == nil && len(part) >= 8 {
-			add("hex"+where, decoded, func(b []byte) []byte { return []byte(write(hex.EncodeToString(b))) })
-		}
 	}
 	decode("", text, func(s string) string { return s })
 	for _, separator := range []string{".", ":", "|", "~"} {
@@ -83,43 +73,6 @@ func (l layer) inner() (all []layer) {
 			})
 			for j := start; j < len(all); j++ {
 				all[j].jwt = i == 0 && separator == "." && isHeader(all[j].text)
-			}
-		}
-	}
-	if plain, err := url.QueryUnescape(text); err == nil && strings.Contains(text, "%") && plain != text {
-		add("URL escapes", []byte(plain), func(b []byte) []byte { return []byte(url.QueryEscape(string(b))) })
-	}
-	if r, err := gzip.NewReader(bytes.NewReader(l.text)); err == nil {
-		if plain, err := io.ReadAll(io.LimitReader(r, 1<<20)); err == nil {
-			add("gzip", plain, func(b []byte) []byte {
-				var out bytes.Buffer
-				w := gzip.NewWriter(&out)
-				w.Write(b)
-				w.Close()
-				return out.Bytes()
-			})
-		}
-	}
-	if r, err := zlib.NewReader(bytes.NewReader(l.text)); err == nil {
-		if plain, err := io.ReadAll(io.LimitReader(r, 1<<20)); err == nil {
-			add("zlib", plain, func(b []byte) []byte {
-				var out bytes.Buffer
-				w := zlib.NewWriter(&out)
-				w.Write(b)
-				w.Close()
-				return out.Bytes()
-			})
-		}
-	}
-	if fields, ok := members(text); ok {
-		for i, m := range fields {
-			var inside string
-			if json.Unmarshal([]byte(m.value), &inside) == nil {
-				decode(" in the member "+m.name, inside, func(s string) string {
-					again := slices.Clone(fields)
-					again[i].value = quoted(s)
-					return object(again)
-				})
 			}
 		}
 	}
@@ -255,7 +208,7 @@ type edit struct {
 
 // edits returns at most 24 copies of the state, each with one readable value changed.
 func edits(state string) (all []edit) {
-	for i, l := range layers(state) {
+	for _, l := range layers(state) {
 		text := string(l.text)
 		if l.jwt {
 			all = append(all, noSignature(state)...)
@@ -267,17 +220,6 @@ func edits(state string) (all []edit) {
 					again := slices.Clone(fields)
 					again[i].value = other
 					all = append(all, edit{fmt.Sprintf("%s: the member %s changed to %s", l.how, m.name, clip(other, 24)), string(l.write([]byte(object(again))))})
-				}
-			}
-		} else if utf8.ValidString(text) && len(text) < 4096 && !strings.Contains(text, "=") && l.readable(nil, i == 0, strings.Clone) != "" {
-			// This is a readable text without JSON and without "=". Each edit makes one of its
-			// numbers greater or smaller by one.
-			for i, at := range numbers.FindAllStringIndex(text, 8) {
-				n, err := strconv.ParseInt(text[at[0]:at[1]], 10, 64)
-				for by, other := range map[string]int64{"one more": n + 1, "one less": n - 1} {
-					if err == nil && other >= 0 {
-						all = append(all, edit{fmt.Sprintf("%s: number %d in it is %s", l.how, i+1, by), string(l.write([]byte(text[:at[0]] + strconv.FormatInt(other, 10) + text[at[1]:])))})
-					}
 				}
 			}
 		} else if pairs := strings.Split(text, "&"); strings.Contains(text, "=") && utf8.ValidString(text) && len(pairs) < 16 && len(l.text) < 4096 && printable(text) == text {
@@ -295,8 +237,6 @@ func edits(state string) (all []edit) {
 	slices.SortStableFunc(all, func(a, b edit) int { return strings.Compare(a.what, b.what) })
 	return spread(all, 24)
 }
-
-var numbers = regexp.MustCompile(`[0-9]{1,18}`)
 
 // forged returns a state that the server did not issue, but that is very similar to the given
 // state. It differs in a readable value if there is one, and otherwise in one character.

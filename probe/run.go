@@ -28,6 +28,8 @@ type probe struct {
 
 	notes      []string        // what the reader of the report must know
 	rejections []exchange      // the refusals that trial.tell has kept for later attacks
+	results    int             // how many results of calls of revision 2026-07-28 there were
+	untyped    []exchange      // the first of them without a resultType
 	valid      map[string]bool // the calls (see message.call) to which a target answered with questions
 
 	mu       sync.Mutex
@@ -331,6 +333,12 @@ func (p *probe) send(m message) exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exposed = p.exposed || p.exposes(r)
+	if result := r.message.Result; result != nil && m.asksForType() {
+		p.results++
+		if result.ResultType == "" && len(p.untyped) < enough {
+			p.untyped = append(p.untyped, exchange{message: m, id: id, reply: r})
+		}
+	}
 	if r.lost == nil {
 		p.silences = 0
 	} else if p.silences++; p.silences >= maxSilences && p.ended == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
@@ -57,7 +58,7 @@ func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 			p := startProxy(t, append(c.flags, "--listen", "127.0.0.1:0", "--keys", keyFile, "--audience", "release.example.com", "--upstream", newCountedUpstream(t).url)...)
 			c.client.address = p.address
 			token := c.client.mustDeploy(t, "", 0).state
-			for user, accepted := range map[string]int{c.user: 0, c.user + "x": exitNo} {
+			for user, accepted := range map[string]int{c.user: 0, c.user + "x": cli.ExitNo} {
 				var out, errs bytes.Buffer
 				code := run([]string{"inspect", "--keys", keyFile, "--target", "deploy", "--args", `{"service":"web","version":"1"}`,
 					"--user", user, "--audience", "release.example.com"}, strings.NewReader(token), &out, &errs)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
@@ -54,13 +55,13 @@ func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 		t.Errorf("%d\n%s", code, out)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"an unknown field":           {"listen:", "lisen:", `bad  file: .*there is no field "lisen"; was listen meant?`},
+		"an unknown field":           {"listen:", "lisen:", `bad  file: .*there is no field "lisen"`},
 		"a missing identity":         {"identity: jwt\n", "", "bad  settings: --identity is missing: choose header, jwt or mtls, or anonymous if there are no users"},
 		"a broken key file":          {keyFile, broken, "bad  keys: --keys: "},
 		"no key file":                {keyFile, keyFile + "-none", "bad  keys: --keys: "},
 		"a dead upstream":            {"upstream: " + strings.Fields(good)[1], "upstream: http://127.0.0.1:1/mcp", "bad  upstream: .*connection refused"},
 		"an upstream of nobody":      {"upstream: " + strings.Fields(good)[1], "upstream: " + tlsUpstream.address, "bad  upstream: .*certificate"},
-		"the key of another":         {"tls-key: " + key, "tls-key: " + otherKey, "bad  certificate: --tls-cert: .* are not a certificate and its key: the key is that of another certificate"},
+		"the key of another":         {"tls-key: " + key, "tls-key: " + otherKey, "bad  certificate: --tls-cert: .* are not a certificate and its key: "},
 		"the certificate of another": {cert + "\ntls-key: " + key, elsewhere + "\ntls-key: " + elsewhereKey, "bad  certificate: --tls-cert: .*is for another host"},
 		"no issuer":                  {provider.Issuer, away.Issuer, "bad  identity: "},
 		"no Redis":                   {redis.address, "unix:///none", "bad  store of used tokens: --redis: "},
@@ -70,8 +71,43 @@ func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 		}
 		out, code := check(t, strings.Replace(good, c.from, c.to, 1))
 		before, after, _ := strings.Cut(c.want, ".*")
-		if code != exitNo || !strings.Contains(out, before) || !strings.Contains(out, after) {
+		if code != cli.ExitNo || !strings.Contains(out, before) || !strings.Contains(out, after) {
 			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+	}
+}
+
+func TestSettingsThatLeaveSomethingUnprotectedAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	const trust, upstream = "--trust lets every peer say who the user is", "--upstream is plain HTTP"
+	for _, c := range []struct {
+		upstream string
+		trusted  []string
+		want     []string
+		not      []string
+	}{
+		{"http://192.0.2.1/mcp", []string{"0.0.0.0/0"}, []string{trust, upstream}, nil},
+		{"http://server/mcp", []string{"::/0"}, []string{trust, upstream}, nil},
+		{"http://127.0.0.1:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"http://localhost:1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+		{"https://192.0.2.1/mcp", []string{"10.0.0.0/8"}, nil, []string{trust, upstream}},
+	} {
+		args := []string{"--upstream", c.upstream, "--listen", "127.0.0.1:0", "--ephemeral",
+			"--identity", "header", "--header", "X-User"}
+		for _, network := range c.trusted {
+			args = append(args, "--trust", network)
+		}
+		p := startProxy(t, args...)
+		p.stop()
+		for _, text := range c.want {
+			if !strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: no warning %q", c, text)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(p.log.String(), text) {
+				t.Errorf("%+v: the warning %q", c, text)
+			}
 		}
 	}
 }

@@ -15,7 +15,11 @@ func TestMetricsCountWhatHappensAndNameNoTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.mustDeploy(t, "forged", 1)
-	_, text := get(t, p.admin+"/metrics")
+	text := ""
+	eventually(t, "all requests are counted", func() bool { // a request is counted after its answer was sent
+		_, text = get(t, p.admin+"/metrics")
+		return strings.Contains(text, `http_response_status_code="200"} 4`)
+	})
 	for _, want := range []string{
 		`tripseal_operations_total{mcp_method_name="tools/call",tripseal_operation="seal"} 2`,
 		`tripseal_operations_total{mcp_method_name="tools/call",tripseal_operation="open"} 2`,

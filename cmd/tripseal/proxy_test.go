@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
 	"github.com/tripseal/tripseal/probe"
 )
@@ -196,7 +197,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		t.Errorf("without a user: %s", res.Status)
 	}
 	var second bytes.Buffer
-	if code := run([]string{"proxy", "--audience", "test", "--upstream", "http://127.0.0.1:1/mcp", "--listen", "unix:" + socket, "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &second); code != exitFailed {
+	if code := run([]string{"proxy", "--audience", "test", "--upstream", "http://127.0.0.1:1/mcp", "--listen", "unix:" + socket, "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &second); code != cli.ExitFailed {
 		t.Errorf("a socket that is in use: exit code %d, %s", code, &second)
 	}
 }
@@ -316,26 +317,7 @@ func TestUsedTokensAreRememberedInRedis(t *testing.T) {
 	}
 	server.kill()
 	code = run([]string{"proxy", "--audience", "test", "--single-use", "--redis", address, "--upstream", "http://127.0.0.1:1/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &errs)
-	if code != exitFailed || !strings.Contains(errs.String(), "--redis") {
+	if code != cli.ExitFailed || !strings.Contains(errs.String(), "--redis") {
 		t.Errorf("a Redis that is away: exit code %d, %s", code, &errs)
-	}
-}
-
-func TestSizesAreReadAndShown(t *testing.T) {
-	for text, want := range map[string]int{"1": 1, "65536": 64 << 10, "64KiB": 64 << 10, "4MiB": 4 << 20, "1GiB": 1 << 30} {
-		var s sizeFlag
-		if err := s.Set(text); err != nil || int(s) != want {
-			t.Errorf("%s: %d, %v", text, s, err)
-		}
-		var again sizeFlag
-		if err := again.Set(s.String()); err != nil || again != s {
-			t.Errorf("%s is shown as %s", text, &s)
-		}
-	}
-	for _, text := range []string{"", "0", "-1", "MiB", "4MB", "1.5MiB", "2GiB", "3000000000", "99999999999999999999", "0KiB"} {
-		s := sizeFlag(7)
-		if err := s.Set(text); err == nil || s != 7 {
-			t.Errorf("%q is accepted as %d", text, s)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
 )
 
 // build describes a build of this command: its version, commit, Go version and platform.
@@ -60,12 +61,12 @@ func newVersion() *cobra.Command {
 built from. A build between two releases has a version that Go makes from the
 commit, such as 0.1.1-0.20261116083450-0123456789ab.
 
-` + exitCodes,
-		Args:              exactArgs(),
+` + cli.ExitCodes,
+		Args:              cli.ExactArgs(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), thisBuild())
+				return cli.PrintJSON(cmd.OutOrStdout(), thisBuild())
 			}
 			fmt.Fprint(cmd.OutOrStdout(), thisBuild())
 			return nil

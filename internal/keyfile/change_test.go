@@ -32,9 +32,9 @@ func TestFileRemembersTheLongestLifetime(t *testing.T) {
 	}
 }
 
-// TestExtendMakesRoomForLongerTokens extends keys for tokens that live longer. Extend also changes a
+// TestLongerTokensGetRoom makes room for tokens that live longer. That also changes a
 // key that has already expired, if its tokens may still be valid.
-func TestExtendMakesRoomForLongerTokens(t *testing.T) {
+func TestLongerTokensGetRoom(t *testing.T) {
 	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
 	for _, c := range []struct {
 		name string
@@ -49,7 +49,7 @@ func TestExtendMakesRoomForLongerTokens(t *testing.T) {
 		{"the last one", [][2]int{{0, 182}, {60, 100}}, 65, []int{182, -1}},
 	} {
 		d := schedule(t, c.keys...)
-		d.Extend(at(c.now), long)
+		keyfile.MakeRoom(d, at(c.now), long)
 		for i, k := range d.Schedule() {
 			if want := at(c.want[i]); c.want[i] >= 0 && !k.OpensUntil.Equal(want) || c.want[i] < 0 && !k.OpensUntil.IsZero() {
 				t.Errorf("%s: key %d opens until %v", c.name, i, k.OpensUntil)
@@ -91,29 +91,40 @@ func TestRotationThatWouldComeToNothingIsRefused(t *testing.T) {
 	}
 }
 
-func TestPruneTakesOutOnlyWhatIsOver(t *testing.T) {
-	d := schedule(t, [2]int{0, 72}, [2]int{60, 172}, [2]int{160, -1})
-	ids := d.Schedule()
-	for _, c := range []struct{ now, keys, left int }{
-		{72, 0, 3}, // a replica whose clock is two minutes behind still opens tokens with the first key
-		{73, 0, 3},
-		{74, 1, 2},
-		{172, 0, 2},
-		{10000, 1, 1},
-	} {
-		if keys, revoked := d.Prune(at(c.now)); keys != c.keys || revoked != 0 || len(d.Keys()) != c.left {
-			t.Errorf("at %d: %d keys and %d revocations, %d left", c.now, keys, revoked, len(d.Keys()))
+func TestRotationTakesOutKeysThatAreLongOver(t *testing.T) {
+	const month = 30 * 24 * 60
+	for now, left := range map[int]int{171: 4, 72 + month - 1: 4, 72 + month: 3, 172 + month: 2} {
+		d := schedule(t, [2]int{0, 72}, [2]int{60, 172}, [2]int{160, -1})
+		key := tripseal.GenerateKey()
+		next := &keyfile.Key{ID: key.ID(), Made: at(now), SealsFrom: at(now + 60), Secret: keyfile.Plain(key)}
+		if err := d.Rotate(next, at(now), room); err != nil || len(d.Keys()) != left || d.Find(key.ID()) == nil {
+			t.Errorf("at %d: %d keys left, want %d; %v", now, len(d.Keys()), left, err)
 		}
-	}
-	if d.Find(ids[2].ID) == nil {
-		t.Error("the key that seals is gone")
 	}
 }
 
-// TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation.
-// Usually a key K stops sealing when the next key N begins to seal. But a key that was revoked
-// later may have begun between K and N, and may still have been valid when N began. Then K stopped
-// when the first such key began.
+// TestRevocationStaysForGood rotates for years after a revocation.
+func TestRevocationStaysForGood(t *testing.T) {
+	d := schedule(t, [2]int{0, 72}, [2]int{60, -1})
+	gone := d.Schedule()[0].ID
+	d.Revoke(gone, at(65), room)
+	for day := range 1000 {
+		key, now := tripseal.GenerateKey(), at((day+1)*24*60)
+		if err := d.Rotate(&keyfile.Key{ID: key.ID(), Made: now, SealsFrom: now.Add(time.Hour), Secret: keyfile.Plain(key)}, now, room); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := d.Revoked(); len(r) != 1 || r[0].ID != gone {
+		t.Errorf("revoked %v", r)
+	}
+	if n := len(d.Keys()); n > 40 {
+		t.Errorf("%d keys after a thousand rotations", n)
+	}
+}
+
+// TestEndsOfSealingAreTheEarliest compares the results for random keys with a simple calculation. A
+// key stops sealing when the next key begins to seal, even if that key was revoked later, but not
+// if it was revoked before it began.
 func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -121,22 +132,20 @@ func TestEndsOfSealingAreTheEarliest(t *testing.T) {
 		for i := range 12 {
 			from := at(random.IntN(40)*10 + i%10) // the check below skips a date that another key has
 			k := &keyfile.Key{ID: tripseal.KeyID{byte(i)}, Made: noon, SealsFrom: from, Secret: keyfile.Wrap("x", []byte("x"))}
-			if d.Find(k.ID) == nil && !sealsAt(d, from) {
-				if err := d.Add(k); err != nil {
-					t.Fatal(err)
-				}
+			if !sealsAt(d, from) {
+				d.Add(k)
 			}
 		}
 		for _, k := range d.Keys() {
 			if random.IntN(2) == 0 && len(d.Keys()) > 2 {
-				d.Revoke(k.ID, at(random.IntN(400)))
+				d.Revoke(k.ID, at(random.IntN(400)), keyfile.Room{})
 			}
 		}
 		s := d.Schedule()
 		for i, got := range keyfile.EndsOfSealing(d) {
 			want := s[i+1].SealsFrom
 			for _, r := range d.Revoked() {
-				if s[i].SealsFrom.Before(r.SealsFrom) && r.SealsFrom.Before(want) && !r.At.Before(s[i+1].SealsFrom) {
+				if s[i].SealsFrom.Before(r.SealsFrom) && r.SealsFrom.Before(want) && r.SealsFrom.Before(r.At) {
 					want = r.SealsFrom
 				}
 			}

@@ -3,7 +3,6 @@
 package keyfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 const (
 	header = "tripseal-keys 1"
 	footer = "end"
-
 	// MaxSize and MaxKeys are how many bytes and how many keys a file may have.
 	MaxSize = 1 << 20
 	MaxKeys = 1000
@@ -45,42 +43,18 @@ type Key struct {
 	Secret     Secret
 }
 
-// Revocation remembers a key whose secret was removed from the file.
+// Revocation says that a key was revoked. Its line stays in the file for good, in place of the key's.
 type Revocation struct {
 	ID        tripseal.KeyID
 	SealsFrom time.Time // when the key began to seal
 	At        time.Time
 }
 
-// Problem says why a file that could be read cannot be used.
-type Problem struct{ error }
-
-func (p *Problem) Unwrap() error { return p.error }
-
-func problem(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Problem{err}
-}
-
-// Parse reads a document from the text of a file. An error is a *[Problem]. It names lines
-// and fields but repeats nothing of the text: if the path is wrong, the text may be a
-// different secret.
+// Parse reads a document from the text of a file. An error names lines and fields but
+// repeats nothing of the text: if the path is wrong, the text may be a different secret.
 func Parse(text []byte) (*Document, error) {
-	d, err := parse(text)
-	if err != nil {
-		return nil, problem(err)
-	}
-	return d, nil
-}
-
-func parse(text []byte) (*Document, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxSize)
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("the file is empty")
 	}
 	rows := strings.Split(strings.TrimRight(string(text), " \t\r\n"), "\n")
 	if strings.Join(strings.Fields(rows[0]), " ") != header {
@@ -97,37 +71,33 @@ func parse(text []byte) (*Document, error) {
 		}
 		d.lines = append(d.lines, parsed)
 	}
-	return d, d.checkUnique()
+	if err := d.checkUnique(); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // checkUnique returns an error if two lines have the same id or setting, or if there
 // are too many keys.
 func (d *Document) checkUnique() error {
-	seen := make(map[tripseal.KeyID]int)
-	set := make(map[string]int)
+	seen := make(map[string]int) // the number of the line about each key and each setting
 	keys := 0
-	for i := range d.lines {
-		var id tripseal.KeyID
-		switch l := &d.lines[i]; {
+	for i, l := range d.lines {
+		name := l.setting
+		switch {
 		case l.key != nil:
-			id = l.key.ID
+			name = l.key.ID.String()
 			keys++
 		case l.revoked != nil:
-			id = l.revoked.ID
-		case l.setting != "":
-			if first, ok := set[l.setting]; ok {
-				return fmt.Errorf("lines %d and %d both say the %s: keep the larger", first, i+2, l.setting)
-			}
-			set[l.setting] = i + 2
-			continue
-		default:
+			name = l.revoked.ID.String()
+		case name == "":
 			continue
 		}
-		if first, ok := seen[id]; ok {
-			return fmt.Errorf("lines %d and %d are both about %s: a key may be in the file only once, and not at all after it is revoked",
-				first, i+2, id)
+		if first, ok := seen[name]; ok {
+			return fmt.Errorf("lines %d and %d are both about %s: keep one, and of a revoked key the line that revokes it",
+				first, i+2, name)
 		}
-		seen[id] = i + 2
+		seen[name] = i + 2
 	}
 	if keys > MaxKeys {
 		return fmt.Errorf("the file has %d keys, more than %d", keys, MaxKeys)
@@ -166,8 +136,7 @@ func (d *Document) Revoked() (revoked []Revocation) {
 	return revoked
 }
 
-// Find returns the key with this id, or nil if there is none. To find many keys, use
-// [Document.ByID].
+// Find returns the key with this id, or nil if there is none.
 func (d *Document) Find(id tripseal.KeyID) *Key {
 	for _, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -177,38 +146,13 @@ func (d *Document) Find(id tripseal.KeyID) *Key {
 	return nil
 }
 
-// FindRevoked returns the revocation of the key with this id, or nil if there is none.
-func (d *Document) FindRevoked(id tripseal.KeyID) *Revocation {
-	for _, l := range d.lines {
-		if l.revoked != nil && l.revoked.ID == id {
-			return l.revoked
-		}
-	}
-	return nil
-}
-
-// ByID returns the keys and the revocations of the document in two maps, by the id of the key.
-func (d *Document) ByID() (keys map[tripseal.KeyID]*Key, revoked map[tripseal.KeyID]*Revocation) {
-	keys, revoked = make(map[tripseal.KeyID]*Key), make(map[tripseal.KeyID]*Revocation)
-	for _, l := range d.lines {
-		switch {
-		case l.key != nil:
-			keys[l.key.ID] = l.key
-		case l.revoked != nil:
-			revoked[l.revoked.ID] = l.revoked
-		}
-	}
-	return keys, revoked
-}
-
 // Room returns the lifetime and the skew that the file sets. A value that the file does not
 // set is zero.
 func (d *Document) Room() (room Room) {
 	for _, l := range d.lines {
-		switch l.setting {
-		case settingLifetime:
+		if l.setting == settingLifetime {
 			room.TTL = l.value
-		case settingSkew:
+		} else if l.setting == settingSkew {
 			room.Skew = l.value
 		}
 	}
@@ -219,34 +163,20 @@ func (d *Document) Room() (room Room) {
 // room.Skew if that is larger.
 func (d *Document) Raise(room Room) {
 	said := d.Room()
-	if room.Skew > said.Skew {
-		d.set(settingSkew, room.Skew)
-	}
-	if room.TTL > said.TTL {
-		d.set(settingLifetime, room.TTL)
-	}
+	d.raise(settingSkew, said.Skew, room.Skew)
+	d.raise(settingLifetime, said.TTL, room.TTL)
 }
 
-func (d *Document) set(name string, value time.Duration) {
-	for i := range d.lines {
-		if d.lines[i].setting == name {
-			d.lines[i].value = value
-			return
-		}
+func (d *Document) raise(name string, from, to time.Duration) {
+	if to <= from {
+		return
 	}
-	d.lines = slices.Insert(d.lines, 0, line{setting: name, value: value})
+	i := slices.IndexFunc(d.lines, func(l line) bool { return l.setting == name })
+	if i < 0 {
+		i, d.lines = 0, slices.Insert(d.lines, 0, line{})
+	}
+	d.lines[i] = line{setting: name, value: to}
 }
 
-// Add appends a key to the document. It returns an error if the document already has a key
-// with that id, or would have too many keys.
-func (d *Document) Add(k *Key) error {
-	d.lines = append(d.lines, line{key: k})
-	return problem(d.checkUnique())
-}
-
-// remove removes the keys and revocations for which the function isOld returns true.
-func (d *Document) remove(isOld func(*Key, *Revocation) bool) {
-	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
-		return (l.key != nil || l.revoked != nil) && isOld(l.key, l.revoked)
-	})
-}
+// Add appends a key to the document.
+func (d *Document) Add(k *Key) { d.lines = append(d.lines, line{key: k}) }

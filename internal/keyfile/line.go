@@ -1,6 +1,7 @@
 package keyfile
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,8 +17,7 @@ const (
 	timeLayout = "2006-01-02T15:04:05.999Z07:00"
 )
 
-// The names of the fields in the lines of keys and revocations, in the order in which they
-// are written.
+// The names of the fields in the lines of keys and revocations.
 const (
 	fieldMade       = "made"
 	fieldSealsFrom  = "seals-from"
@@ -60,7 +60,7 @@ func parseLine(text string) (line, error) {
 		}
 		sealsFrom, err := parseTime(fieldSealsFrom, fields[fieldSealsFrom])
 		at, err2 := parseTime(fieldAt, fields[fieldAt])
-		return line{revoked: &Revocation{id, sealsFrom, at}}, errors.Join(err, err2)
+		return line{revoked: &Revocation{id, sealsFrom, at}}, cmp.Or(err, err2)
 	case settingLifetime:
 		return parseSetting(words, MaxTTL)
 	case settingSkew:
@@ -69,7 +69,8 @@ func parseLine(text string) (line, error) {
 		return line{}, errors.New(`"end" is not on the last line`)
 	}
 	// An unknown line may be important, so it is an error.
-	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: it is wrong, or of a newer release`)
+	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: ` +
+		"it is wrong, or of a newer release")
 }
 
 func parseSetting(words []string, most time.Duration) (line, error) {
@@ -84,11 +85,10 @@ func parseSetting(words []string, most time.Duration) (line, error) {
 // FormatDuration returns a duration without units that are 0: 2h, not 2h0m0s.
 func FormatDuration(d time.Duration) string {
 	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
 	}
 	return text
 }
@@ -98,7 +98,8 @@ func parseFields(words []string, names ...string) (id tripseal.KeyID, fields map
 	if len(words) == 0 {
 		return id, nil, errors.New("the id is missing")
 	}
-	if n, err := hex.Decode(id[:], []byte(words[0][:min(len(words[0]), 2*len(id))])); err != nil || n != len(id) || id.String() != words[0] {
+	raw, _ := hex.DecodeString(words[0])
+	if copy(id[:], raw); id.String() != words[0] {
 		return id, nil, errors.New("the second word is not an id: eight digits of lower-case hexadecimal")
 	}
 	fields = make(map[string]string, len(names))
@@ -126,22 +127,19 @@ func newKey(id tripseal.KeyID, fields map[string]string) (*Key, error) {
 		k.OpensUntil, errs[2] = parseTime(fieldOpensUntil, fields[fieldOpensUntil])
 	}
 	k.Secret, errs[3] = parseSecret(fields[fieldSecret])
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return nil, err
 	}
-	if k.Secret.Wrapped() {
+	if k.Secret.scheme != "" {
 		return k, nil
 	}
 	return k, k.checkSecret(k.Secret.key)
 }
 
-// checkSecret compares two ids: the id in the line of k, and the id of the key that was made from
-// the secret in this line. It returns an error if they differ.
-func (k *Key) checkSecret(key tripseal.Key) error {
-	if key.ID() != k.ID {
-		return fmt.Errorf("the secret is that of another key, %s", key.ID())
+// checkSecret returns an error if a secret is not that of k.
+func (k *Key) checkSecret(secret tripseal.Key) error {
+	if secret.ID() != k.ID {
+		return fmt.Errorf("the secret is that of another key, %s", secret.ID())
 	}
 	return nil
 }
@@ -149,11 +147,7 @@ func (k *Key) checkSecret(key tripseal.Key) error {
 func parseTime(field, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if t = t.UTC().Truncate(time.Millisecond); err != nil || t.Year() < 2000 || t.Year() > 9000 {
-		hint := ""
-		if field == fieldOpensUntil {
-			hint = `, or "never"`
-		}
-		return time.Time{}, fmt.Errorf("%s is not a time such as 2026-07-28T09:30:00Z%s", field, hint)
+		return time.Time{}, fmt.Errorf("%s is not a time such as 2026-07-28T09:30:00Z (opens-until may also be never)", field)
 	}
 	return t, nil
 }
@@ -172,7 +166,8 @@ func (l line) String() string {
 		return fmt.Sprintf("key %s %s=%s %s=%s %s=%s %s=%s", k.ID, fieldMade, formatTime(k.Made),
 			fieldSealsFrom, formatTime(k.SealsFrom), fieldOpensUntil, formatTime(k.OpensUntil), fieldSecret, k.Secret.reveal())
 	case l.revoked != nil:
-		return fmt.Sprintf("revoked %s %s=%s %s=%s", l.revoked.ID, fieldSealsFrom, formatTime(l.revoked.SealsFrom), fieldAt, formatTime(l.revoked.At))
+		return fmt.Sprintf("revoked %s %s=%s %s=%s", l.revoked.ID,
+			fieldSealsFrom, formatTime(l.revoked.SealsFrom), fieldAt, formatTime(l.revoked.At))
 	case l.setting != "":
 		return l.setting + " " + FormatDuration(l.value)
 	}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tripseal/tripseal"
 )
@@ -46,69 +44,34 @@ func (d *Document) Schedule() Schedule {
 
 // Check returns an error if there is no key, if a key stops opening tokens before its tokens
 // expire, or if it is unclear which key seals. It accepts a key that stopped too early if
-// all tokens of this key have certainly expired by now. An error is a *[Problem].
+// all tokens of this key have certainly expired by now.
 func (d *Document) Check(now time.Time, room Room) error {
-	return problem(d.check(now, room))
-}
-
-func (d *Document) check(now time.Time, room Room) error {
 	s := d.Schedule()
 	if len(s) == 0 {
 		return errors.New("there is no key")
 	}
-	ends := d.endsOfSealing(s)
-	for i, end := range ends {
+	for i, end := range d.endsOfSealing(s) {
 		k := s[i]
 		if next := s[i+1]; next.SealsFrom.Equal(k.SealsFrom) {
-			return fmt.Errorf("keys %s and %s have the same seals-from, so it is unclear which one seals: change one of the two", k.ID, next.ID)
+			return fmt.Errorf("keys %s and %s have the same seals-from, so it is unclear which seals: change one", k.ID, next.ID)
 		}
-		if short := end.tooShort(k, now, room); short != nil {
-			return short
+		if needed := end.at.Add(room.Span()); k.stopsTooEarly(needed, now) {
+			return fmt.Errorf("key %s opens until %s, which is too early: its successor %s seals from %s, tokens live for %v "+
+				"and clocks may be off by %v, so its opens-until must be %s or later", k.ID, formatTime(k.OpensUntil),
+				end.by, formatTime(end.at), room.TTL, room.Skew, formatTime(needed))
 		}
 	}
 	if last := s[len(s)-1]; !last.OpensUntil.IsZero() {
-		return fmt.Errorf("key %s opens until %s and no key follows it: set opens-until=never, or rotate", last.ID, formatTime(last.OpensUntil))
+		return fmt.Errorf("key %s opens until %s and no key follows it: set opens-until=never, or rotate",
+			last.ID, formatTime(last.OpensUntil))
 	}
 	return nil
 }
 
-// TooShort is the error for a key that stops opening tokens before its last token has
-// expired.
-type TooShort struct {
-	key    *Key
-	end    endOfSealing
-	room   Room
-	needed time.Time
-}
-
-func (e *TooShort) Error() string {
-	return fmt.Sprintf("key %s opens until %s, which is too early: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
-		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
-}
-
-// Repair returns the command that repairs the file at path, so that its keys open tokens for
-// long enough.
-func (e *TooShort) Repair(path string) string {
-	command := "tripseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
-	if e.room.Skew > UsualSkew {
-		command += " --skew " + FormatDuration(e.room.Skew)
-	}
-	return command
-}
-
-// shellWord returns a path quoted as one word for a shell. It returns FILE if the path is
-// empty or has characters that cannot be printed.
-func shellWord(path string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._+:@-", r)
-	}
-	switch {
-	case path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "FILE"
-	case path[0] != '-' && !strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }):
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+// stopsTooEarly reports whether k stops opening tokens before the time at which its last token
+// expires. If that time is past, nothing is lost any more.
+func (k *Key) stopsTooEarly(needed, now time.Time) bool {
+	return !k.OpensUntil.IsZero() && k.OpensUntil.Before(needed) && now.Before(needed)
 }
 
 // endOfSealing says when a key stops sealing, and which key seals from then on.
@@ -117,40 +80,28 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing returns the time at which each key of s stops sealing, and the key that seals from
-// then on. It returns nothing for the last key. Usually a key K seals until the next key N of s
-// begins. But s does not contain revoked keys, and a revoked key R may have begun to seal between K
-// and N:
-//   - If R was not yet revoked when N began, then K stopped when R began. The result for K
-//     names R.
-//   - If R was revoked before N began, then K sealed again until N began. The result for K
-//     names N.
+// endsOfSealing returns when each key of s stops sealing, except the last: when the next key
+// begins. That may be a key that was revoked later, unless it was revoked before it began.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
-	revoked := d.Revoked()
-	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
-	ends := make([]endOfSealing, max(len(s)-1, 0))
-	r := 0
-	for i := range ends {
-		k, next := s[i], s[i+1]
-		ends[i] = endOfSealing{next.ID, next.SealsFrom}
-		for ; r < len(revoked) && revoked[r].SealsFrom.Before(next.SealsFrom); r++ {
-			first := ends[i].by == next.ID
-			if first && k.SealsFrom.Before(revoked[r].SealsFrom) && !revoked[r].At.Before(next.SealsFrom) {
-				ends[i] = endOfSealing{revoked[r].ID, revoked[r].SealsFrom}
-			}
+	var begins []endOfSealing
+	for _, k := range s {
+		begins = append(begins, endOfSealing{k.ID, k.SealsFrom})
+	}
+	for _, r := range d.Revoked() {
+		if r.At.After(r.SealsFrom) {
+			begins = append(begins, endOfSealing{r.ID, r.SealsFrom})
 		}
 	}
-	return ends
-}
-
-// tooShort returns an error if k stops opening tokens before its tokens expire. It
-// returns nil if all tokens of k have certainly expired by now.
-func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
-	needed := e.at.Add(room.Span())
-	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
-		return nil
+	slices.SortStableFunc(begins, func(a, b endOfSealing) int { return a.at.Compare(b.at) })
+	ends := make([]endOfSealing, max(len(s)-1, 0))
+	next := 0
+	for i := range ends {
+		for begins[next].by != s[i].ID {
+			next++
+		}
+		ends[i] = begins[next+1]
 	}
-	return &TooShort{k, e, room, needed}
+	return ends
 }
 
 // Opens reports whether the key opens tokens at t.
@@ -169,62 +120,19 @@ func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	return sealing
 }
 
-// OpenersAt returns the keys that open tokens at t. The first key in the result also seals.
-func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
-	sealing := s.SealerAt(t)
-	if sealing == nil {
-		return nil
-	}
-	open = append(open, sealing)
-	for _, k := range s {
-		if k != sealing && k.Opens(t) {
-			open = append(open, k)
-		}
-	}
-	return open
-}
-
 // Around returns the last date in the schedule that is not after t, and the first date after
 // t. A result is zero if there is no such date.
 func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	for _, k := range s {
-		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {
+		for _, date := range []time.Time{k.SealsFrom, k.OpensUntil} {
 			switch {
-			case moment.IsZero():
-			case !t.Before(moment):
-				if since.IsZero() || moment.After(since) {
-					since = moment
-				}
-			case until.IsZero() || moment.Before(until):
-				until = moment
+			case date.IsZero():
+			case !date.After(t) && date.After(since):
+				since = date
+			case date.After(t) && (until.IsZero() || date.Before(until)):
+				until = date
 			}
 		}
 	}
 	return since, until
-}
-
-// Phase is what a key does at a given time.
-type Phase string
-
-const (
-	Waiting Phase = "waiting" // the key opens tokens, and will seal later
-	Sealing Phase = "sealing" // the key opens and seals tokens
-	Opening Phase = "opening" // the key opens tokens, but no longer seals
-	Retired Phase = "retired" // the key neither opens nor seals tokens
-)
-
-// Phase returns what the key k does at the time t.
-func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
-
-// PhaseOf returns what the key k does at the time t, if sealer is the key that seals at t.
-func PhaseOf(k, sealer *Key, t time.Time) Phase {
-	switch {
-	case !k.Opens(t):
-		return Retired
-	case sealer == k:
-		return Sealing
-	case t.Before(k.SealsFrom):
-		return Waiting
-	}
-	return Opening
 }

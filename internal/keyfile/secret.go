@@ -2,7 +2,6 @@ package keyfile
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,12 +14,12 @@ import (
 // MaxWrapped is the greatest length of an encrypted secret, in bytes.
 const MaxWrapped = 8 << 10
 
-// Secret is the secret of a key, encrypted or not. Printing it reveals nothing: a
-// tripseal.Key prints without its secret, and the bytes in wrapped are encrypted.
+// Secret is the secret of a key, encrypted or not. It is comparable. Printing it reveals nothing:
+// a tripseal.Key prints without its secret, and the bytes in wrapped are encrypted.
 type Secret struct {
 	key     tripseal.Key
 	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted
-	wrapped []byte
+	wrapped string
 }
 
 // Plain returns a Secret that is not encrypted.
@@ -28,10 +27,9 @@ func Plain(key tripseal.Key) Secret { return Secret{key: key} }
 
 // Wrap returns a Secret that is encrypted. scheme is the name of the encryption method, such
 // as "age".
-func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
-
-// Wrapped reports whether the secret is encrypted.
-func (s Secret) Wrapped() bool { return s.scheme != "" }
+func Wrap(scheme string, wrapped []byte) Secret {
+	return Secret{scheme: scheme, wrapped: string(wrapped)}
+}
 
 // Scheme returns the name of the encryption method, such as "age", or "" if the secret is
 // not encrypted.
@@ -64,57 +62,44 @@ func ValidScheme(scheme string) bool {
 
 // reveal returns the secret as it is written in the file.
 func (s Secret) reveal() string {
-	if s.Wrapped() {
-		return s.scheme + ":" + base64.StdEncoding.EncodeToString(s.wrapped)
+	if s.scheme != "" {
+		return s.scheme + ":" + base64.StdEncoding.EncodeToString([]byte(s.wrapped))
 	}
 	return s.key.Reveal()
 }
 
-// Unwrapper is the same as keys.Unwrapper, which this package cannot import.
+// Unwrapper decrypts secrets. A keys.Unwrapper is one.
 type Unwrapper interface {
-	Scheme() string
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
-// Open returns the key with its secret. If the secret is encrypted, Open decrypts it with
-// one of the unwrappers. If an unwrapper fails or panics, the text of the error holds no
+// Open returns the key with its secret. If the secret is encrypted, Open decrypts it with the
+// unwrapper of its scheme. If the unwrapper fails or panics, the text of the error holds no
 // secret.
-func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key tripseal.Key, err error) {
-	if !k.Secret.Wrapped() {
+func (k *Key) Open(ctx context.Context, unwrappers map[string]Unwrapper) (tripseal.Key, error) {
+	if k.Secret.scheme == "" {
 		return k.Secret.key, nil
 	}
-	for _, u := range unwrappers {
-		var text []byte
-		matches := false
-		failed := guard.Call(func() (err error) {
-			if matches = u.Scheme() == k.Secret.scheme; matches {
-				text, err = u.Unwrap(ctx, append([]byte(nil), k.Secret.wrapped...))
-			}
-			return err
-		})
-		if failed != nil {
-			return tripseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, failed)
-		}
-		if matches {
-			return k.parseUnwrapped(text)
-		}
+	u := unwrappers[k.Secret.scheme]
+	if u == nil {
+		return tripseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given to unwrap it",
+			k.ID, k.Secret.scheme)
 	}
-	return tripseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given to unwrap it", k.ID, k.Secret.scheme)
-}
-
-// parseUnwrapped returns the key in a decrypted text. The text may have a line end after the
-// key.
-func (k *Key) parseUnwrapped(text []byte) (tripseal.Key, error) {
+	var text []byte
+	failed := guard.Call(func() (err error) {
+		text, err = u.Unwrap(ctx, []byte(k.Secret.wrapped))
+		return err
+	})
+	if failed != nil {
+		return tripseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, failed)
+	}
 	key, err := tripseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
-		return tripseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "tripseal: "))
+		return tripseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID,
+			strings.TrimPrefix(err.Error(), "tripseal: "))
 	}
 	if err := k.checkSecret(key); err != nil {
 		return tripseal.Key{}, fmt.Errorf("key %s: %w", k.ID, err)
 	}
 	return key, nil
 }
-
-// Sum returns a hash that identifies a secret without revealing it. Secrets with the same
-// text in a file have the same hash.
-func (s Secret) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.reveal())) }

@@ -2,24 +2,14 @@
 
 package keyfile
 
-import (
-	"os"
-	"runtime"
-)
+import "os"
 
 // On these systems this package neither locks a file nor knows its owner. So two commands can
 // change the same file at the same time. Update reads the file a second time, shortly before it
 // replaces the file. It notices only a change between the two reads.
 
-const (
-	locksWork = false
-	modesWork = runtime.GOOS != "windows"
-)
+const locksWork = false
 
-func owner(os.FileInfo) (int, bool) { return 0, false }
-
-func tryLock(*os.File) (bool, error) { return true, nil }
+func lock(*os.File) error { return nil }
 
 func keepOwner(*os.File, os.FileInfo) error { return nil }
-
-func ignoreUnsupported(error) error { return nil }

@@ -8,29 +8,13 @@ import (
 	"syscall"
 )
 
-const (
-	locksWork = true
-	modesWork = true
-)
+const locksWork = true
 
-func owner(info os.FileInfo) (uid int, ok bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
-}
-
-func tryLock(file *os.File) (bool, error) {
+// lock waits until no other process has locked the file.
+func lock(file *os.File) error {
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, syscall.EINTR):
-			return false, err
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			return err
 		}
 	}
 }
@@ -51,13 +35,4 @@ func keepOwner(file *os.File, old os.FileInfo) error {
 		return nil
 	}
 	return file.Chown(int(was.Uid), int(was.Gid))
-}
-
-// ignoreUnsupported returns nil if err means that the file system cannot sync a folder.
-// Otherwise it returns err.
-func ignoreUnsupported(err error) error {
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		return nil
-	}
-	return err
 }

@@ -4,28 +4,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
-const fileMode = 0o600
-
-// modeLike returns the mode of a new file that replaces an old file. The owner may read and
-// write the new file. The group may read it only if the old file was readable by the group, but
-// not by others. Others may never read it. The parameter old is nil if there is no old file.
-func modeLike(old os.FileInfo) os.FileMode {
-	if old != nil && old.Mode().Perm()&0o044 == 0o040 {
-		return fileMode | 0o040
+// writeBeside writes a document to a temporary file in the folder of path, and returns the name of
+// that file. Only the owner can read it. If old is not nil, it describes the file to replace: the
+// temporary file gets the same owner, and the group can read it if the group could read that file.
+func writeBeside(path string, d *Document, old os.FileInfo) (name string, err error) {
+	text := d.Bytes()
+	if _, err := Parse(text); err != nil {
+		return "", fmt.Errorf("nothing was written, because the file could not be read again: %w", err)
 	}
-	return fileMode
-}
-
-// writeBeside writes text to a temporary file in the folder of path, and returns the name of
-// that file. If the parameter old is not nil, it describes the file to replace, and the
-// temporary file gets the same owner.
-func writeBeside(path string, text []byte, old os.FileInfo) (name string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.new")
 	if err != nil {
-		return "", failedTo("write in its folder", err)
+		return "", err
 	}
 	defer func() {
 		if err != nil {
@@ -34,47 +27,56 @@ func writeBeside(path string, text []byte, old os.FileInfo) (name string, err er
 		}
 	}()
 	if err = keepOwner(file, old); err != nil {
-		return "", failedTo("keep the file's owner: only they and root can change it", err)
+		return "", fmt.Errorf("the owner of the file cannot be kept, only they and root can change it: %w", err)
 	}
-	if err = file.Chmod(modeLike(old)); err != nil {
-		return "", failedTo("set the mode", err)
+	mode := os.FileMode(0o600)
+	if old != nil {
+		mode |= old.Mode() & 0o040
 	}
-	if _, err = file.Write(text); err != nil {
-		return "", failedTo("write in its folder", err)
+	if err = file.Chmod(mode); err != nil {
+		return "", err
 	}
-	if err = file.Sync(); err != nil {
-		return "", failedTo("write in its folder", err)
+	if _, err = file.Write(text); err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		return "", err
 	}
 	return file.Name(), file.Close()
 }
 
-// syncFolder writes the folder to disk, so that a change in it survives a crash.
-func syncFolder(folder *os.File) error {
-	if err := ignoreUnsupported(folder.Sync()); err != nil {
-		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", failedTo("sync its folder", err))
+// syncFolder writes the folder of a file to disk, where the system can do that, so that a change in
+// it survives a crash.
+func syncFolder(path string) {
+	if folder, err := os.Open(filepath.Dir(path)); err == nil {
+		folder.Sync()
+		folder.Close()
 	}
-	return nil
 }
 
-func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
-
-// LeftBehind returns the temporary files beside the file at path. They belong to commands that
-// were killed or are still running.
-func LeftBehind(path string) []string {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil
+// removeLeftovers removes the temporary files of commands that were killed, because they hold
+// secrets. The caller has the lock, so no command that runs needs them.
+func removeLeftovers(path string) {
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil || !locksWork {
+		return
 	}
-	var left []string
 	for _, entry := range entries {
-		if ok, _ := filepath.Match("."+escapeMatch(filepath.Base(path))+".*.new", entry.Name()); ok {
-			left = append(left, filepath.Join(filepath.Dir(path), entry.Name()))
+		random, ok := strings.CutPrefix(entry.Name(), "."+filepath.Base(path)+".")
+		random, ok2 := strings.CutSuffix(random, ".new")
+		if ok && ok2 && random != "" && strings.Trim(random, "0123456789") == "" {
+			os.Remove(filepath.Join(dir, entry.Name()))
 		}
 	}
-	return left
 }
 
-// escapeMatch escapes a name, so that filepath.Match takes it literally.
-func escapeMatch(name string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
+// Exposed reports whether users other than the owner and its group can read a file, or the group
+// can change it.
+func Exposed(path string) (mode os.FileMode, exposed bool) {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" {
+		return 0, false
+	}
+	return info.Mode().Perm(), info.Mode().Perm()&0o026 != 0
 }

@@ -1,6 +1,7 @@
 // Package agekeys uses age (https://age-encryption.org) to encrypt and decrypt the secrets
 // in a file of keys. A file with encrypted secrets can be stored and copied like any other
-// file: only the holder of an age identity can use it.
+// file: only the holder of an age identity can read it. Whoever knows a recipient can encrypt a
+// key of their own for it, so keep recipients to yourself where others can write the file.
 //
 //	unwrapper, err := agekeys.IdentityFile("/etc/release/identity")
 //	…
@@ -54,8 +55,7 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 }
 
 // IdentityFile returns an unwrapper with the identities in files that age-keygen wrote. It
-// reads the files once. [keys.OpenFile] warns if other users can read or change the
-// files. Set the unwrapper in [keys.Options].Unwrap.
+// reads the files once. Set the unwrapper in [keys.Options].Unwrap.
 func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 	var all []age.Identity
 	for _, path := range paths {
@@ -65,13 +65,7 @@ func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 		}
 		all = append(all, identities...)
 	}
-	made, err := New(all...)
-	if err != nil {
-		return nil, err
-	}
-	u := made.(unwrapper)
-	u.files = append(u.files, paths...)
-	return u, nil
+	return New(all...)
 }
 
 func readIdentities(path string) ([]age.Identity, error) {
@@ -92,14 +86,9 @@ func readIdentities(path string) ([]age.Identity, error) {
 // A printed identity would reveal its secret.
 type unwrapper struct {
 	identities *[]age.Identity
-	files      []string
 }
 
 func (unwrapper) Scheme() string { return Scheme }
-
-// Files returns the files that hold the identities. keys.OpenFile calls it to check who can
-// read or change them.
-func (u unwrapper) Files() []string { return u.files }
 
 // Format writes only the name of the type for every verb, because the identities are secret.
 func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -223,49 +222,5 @@ func TestIdentitiesFromSeveralFiles(t *testing.T) {
 	}
 	if _, err := agekeys.IdentityFile(); err == nil {
 		t.Error("no files")
-	}
-}
-
-// TestIdentityThatOthersCanReachIsWarnedAbout checks that a source warns about an identity file
-// that other users can read, change or replace.
-func TestIdentityThatOthersCanReachIsWarnedAbout(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("files have no modes there")
-	}
-	id := identity(t)
-	path, _ := wrappedFile(t, id.Recipient())
-	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		file, folder os.FileMode
-		want         string
-	}{
-		{0o600, 0o700, ""},
-		{0o644, 0o700, "others can read or change the file"},
-		{0o600, 0o777, "others can replace the file"},
-	} {
-		dir := t.TempDir()
-		identityPath := filepath.Join(dir, "identity")
-		if err := os.WriteFile(identityPath, []byte(id.String()+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.Chmod(identityPath, c.file), os.Chmod(dir, c.folder)); err != nil {
-			t.Fatal(err)
-		}
-		unwrapper, err := agekeys.IdentityFile(identityPath)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var log bytes.Buffer
-		source, err := keys.OpenFile(path, &keys.Options{Unwrap: []keys.Unwrapper{unwrapper}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		source.Close()
-		said := log.String()
-		if warned := strings.Contains(said, "level=WARN"); warned != (c.want != "") || !strings.Contains(said, c.want) || warned && !strings.Contains(said, identityPath) {
-			t.Errorf("file %o, folder %o: %s", c.file, c.folder, said)
-		}
 	}
 }

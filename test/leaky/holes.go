@@ -58,6 +58,7 @@ var holes = []string{
 	"one-token",           // A cursor is taken as a state, and a state as a cursor.
 	"oracle",              // The error says which check failed.
 	"echo",                // The error repeats the state.
+	"untyped",             // The results of calls have no resultType, so clients cannot read them.
 	"undeclared",          // The server asks questions that the client did not declare it can answer.
 	"plaintext",           // The state is readable text that the server trusts.
 	"base64-json",         // The state is JSON in base64 that the server trusts.

@@ -285,6 +285,10 @@ var attacks = map[string][]attack{
 	"echo": {func(t *testing.T, s *Server) bool {
 		return strings.Contains(message{state: `"!secret!"`}.send(t, s).text, "!secret!")
 	}},
+	"untyped": {func(t *testing.T, s *Server) bool {
+		m := message{state: message{}.begin(t, s), answers: yes}
+		return !strings.Contains(m.send(t, s).text, `"resultType":"complete"`)
+	}},
 	"undeclared": {func(t *testing.T, s *Server) bool {
 		return message{caps: `{"sampling":{}}`}.send(t, s).Result.RequestState != ""
 	}},

@@ -148,10 +148,16 @@ func (s *Server) do(c *call) (result any, f *fault) {
 			}
 		}
 	}
+	var completed any
 	if c.run.name == orders {
-		return s.orders(c)
+		completed, f = s.orders(c)
+	} else {
+		completed, f = s.goOn(c, rec.Round, answers)
 	}
-	return s.goOn(c, rec.Round, answers)
+	if fields, ok := completed.(map[string]any); ok && s.hole("untyped") && fields["resultType"] == "complete" {
+		delete(fields, "resultType")
+	}
+	return completed, f
 }
 
 // goOn is the handler. It asks the next question, or completes the call. The parameter

@@ -54,6 +54,7 @@ var attacksByHole = map[string]string{
 	"one-token":           "crossed",
 	"oracle":              "oracle",
 	"echo":                "echoed-state",
+	"untyped":             "untyped-result",
 	"undeclared":          "undeclared-question",
 
 	// These are mistakes of real servers.

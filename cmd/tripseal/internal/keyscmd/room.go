@@ -1,0 +1,47 @@
+package keyscmd
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
+	"github.com/tripseal/tripseal/internal/keyfile"
+)
+
+// room holds the flags --ttl and --skew. They determine how long an old key must still open
+// tokens.
+type room struct {
+	keyfile.Room // TTL is 0 if --ttl was not given, and Skew is 0 if --skew was not given
+	cmd          *cobra.Command
+}
+
+func (r *room) flags(cmd *cobra.Command) {
+	r.cmd = cmd
+	cli.DurationVar(cmd, &r.TTL, "ttl", 0, "longest TTL of what the keys seal, cursors included (default what the file says, or 1h)")
+	cli.DurationVar(cmd, &r.Skew, "skew", 0, "how far the clocks of the replicas may be off (default what the file says, or 1m)")
+}
+
+func (r *room) check() error {
+	ttl, skew := r.cmd.Flags().Changed("ttl"), r.cmd.Flags().Changed("skew")
+	if ttl && (r.TTL < time.Millisecond || r.TTL > keyfile.MaxTTL) || skew && (r.Skew < time.Millisecond || r.Skew > keyfile.MaxSkew) {
+		return errors.New("--ttl must be more than 0 and at most ten years, --skew more than 0 and at most an hour")
+	}
+	return nil
+}
+
+// forChange returns the lifetime of tokens and the clock skew with which a command changes the
+// file: the larger of what the file and the flag say, or the usual value if neither says any.
+func (r *room) forChange(d *keyfile.Document) keyfile.Room {
+	room := d.Room().AtLeast(r.Room)
+	return keyfile.Room{TTL: cmp.Or(room.TTL, keyfile.UsualTTL), Skew: cmp.Or(room.Skew, keyfile.UsualSkew)}
+}
+
+// forLoading returns the lifetime of tokens and the clock skew with which services judge the file:
+// the larger of what the file and the flag say. The flag stands for the service's keys.Options, so
+// without it the usual value counts.
+func (r *room) forLoading(d *keyfile.Document) keyfile.Room {
+	return d.Room().AtLeast(keyfile.Room{TTL: cmp.Or(r.TTL, keyfile.UsualTTL), Skew: cmp.Or(r.Skew, keyfile.UsualSkew)})
+}
