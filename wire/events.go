@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +18,10 @@ type events struct {
 	most    int // the maximum length of an event, in bytes
 	share   *share
 
-	out     strings.Builder // what the client gets next
-	line    []byte          // the line that has not ended yet
-	afterCR bool            // true if the last byte was a CR: an LF after it belongs to the same line end
-	begun   bool            // true after the first line
+	out     []byte // the bytes that the client gets next
+	line    []byte // the line that has not ended yet
+	afterCR bool   // true if the last byte was a CR: an LF after it belongs to the same line end
+	begun   bool   // true after the first line
 	event   event
 	resumes bool  // true if the client got an id or a time to wait: then it may come back for the rest
 	failed  error // why the stream must end; nil if it may go on
@@ -77,7 +78,7 @@ func (e *events) add(piece []byte, ended bool) {
 
 // size returns how many bytes the stream uses in memory.
 func (e *events) size() int {
-	return 2*(cap(e.line)+cap(e.event.fields)+e.event.data.Cap()) + e.out.Cap() // twice, because a message is copied to be sealed
+	return 2*(cap(e.line)+cap(e.event.fields)+e.event.data.Cap()) + cap(e.out) // twice, because a message is copied to be sealed
 }
 
 // endOfLine processes a line, which has just ended.
@@ -94,8 +95,7 @@ func (e *events) endOfLine(line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch of := &e.event; string(name) {
 	case "": // a comment
-		e.out.Write(line)
-		e.out.WriteByte('\n')
+		e.out = append(append(e.out, line...), '\n')
 	case "data":
 		if of.hasData {
 			of.data.WriteByte('\n')
@@ -125,17 +125,14 @@ func (e *events) endOfEvent() {
 		}
 	}
 	e.resumes = e.resumes || of.resumes
-	if e.out.Write(of.fields); of.hasData {
+	if e.out = append(e.out, of.fields...); of.hasData {
 		e.sendData(message)
 	}
-	e.out.WriteByte('\n')
+	e.out = append(e.out, '\n')
 }
 
 // sendData sends a message as the data of an event. A line end in it, which is white space in JSON, stays one.
 func (e *events) sendData(message string) {
 	message = strings.ReplaceAll(message, "\n", "\ndata: ")
-	e.out.Grow(len(message) + 8)
-	e.out.WriteString("data: ")
-	e.out.WriteString(message)
-	e.out.WriteByte('\n')
+	e.out = append(append(append(slices.Grow(e.out, len(message)+8), "data: "...), message...), '\n')
 }

@@ -38,13 +38,9 @@ func (v *visit) writer() http.ResponseWriter {
 // Header returns the headers of the server's answer.
 func (v *visit) Header() http.Header { return v.header }
 
-// SetReadDeadline and SetWriteDeadline let a server that knows nothing of the door set deadlines. The door sets its own
-// whenever it writes.
-
-// SetReadDeadline does nothing, because the door has read the whole request.
-func (v *visit) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline does nothing, because the door limits how long the client may take.
+// SetReadDeadline and SetWriteDeadline do nothing: the door has read the whole request, and limits how long the client
+// may take.
+func (v *visit) SetReadDeadline(time.Time) error  { return nil }
 func (v *visit) SetWriteDeadline(time.Time) error { return nil }
 
 // WriteHeader sets the status. The first call counts, and a status below 200 is not passed on.
@@ -154,8 +150,10 @@ func (v *visit) complete() {
 
 // flow sends the events that are complete.
 func (v *visit) flow() {
-	v.send(v.events.out.String())
-	v.events.out.Reset()
+	v.send(v.events.out)
+	if v.events.out = v.events.out[:0]; cap(v.events.out) > chunkSize {
+		v.events.out = nil
+	}
 	v.share.resize(v.events.size())
 	if err := v.events.failed; err != nil && !v.ended {
 		v.log("a stream was ended", "cause", err.Error())
@@ -169,7 +167,7 @@ func (v *visit) flow() {
 func (v *visit) endEvents() {
 	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.sent.failed {
 		v.logReplaced("the stream ended before the answer")
-		v.send("data: " + v.exchange.Failed() + "\n\n")
+		v.send([]byte("data: " + v.exchange.Failed() + "\n\n"))
 	}
 	v.ended = true
 }
@@ -257,12 +255,12 @@ func (v *visit) sendWhole(status int, header http.Header, body string) {
 	if header.Del("Content-Length"); status != http.StatusNoContent {
 		header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	if len(body) == 0 {
+	if body == "" {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
 	v.sendHead(status, header)
-	if v.send(body); len(body) == 0 {
+	if v.send([]byte(body)); body == "" {
 		v.flush() // the server may go on for long
 	}
 }
@@ -285,7 +283,7 @@ func (v *visit) sendHead(status int, header http.Header) {
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
 // hold up the server, nor hold the memory of the answer when others need it.
-func (v *visit) send(part string) {
+func (v *visit) send(part []byte) {
 	if len(part) == 0 || v.sent.failed {
 		return
 	}
@@ -297,7 +295,7 @@ func (v *visit) send(part string) {
 			v.lose()
 			return
 		}
-		n, err := io.WriteString(v.to, part[:min(len(part), sendAtOnce)])
+		n, err := v.to.Write(part[:min(len(part), sendAtOnce)])
 		v.sent.bytes += n
 		v.share.progress(n)
 		if err != nil {
