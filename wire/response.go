@@ -180,6 +180,9 @@ func (v *visit) finish(failure string) {
 	if failure != "" && v.request.Context().Err() == nil {
 		v.log("the server failed", "cause", failure)
 	}
+	if failure == "" && !v.waits() {
+		v.decide(http.StatusOK) // as package http does if the server has set no status
+	}
 	switch {
 	case v.ended:
 	case v.way == flowing:
@@ -188,10 +191,8 @@ func (v *visit) finish(failure string) {
 		v.replace(http.StatusBadGateway, failure)
 	case v.way == whole:
 		v.complete()
-	case v.waits():
-		v.replace(http.StatusBadGateway, "the server gave no whole answer")
 	default:
-		v.decide(http.StatusOK)
+		v.replace(http.StatusBadGateway, "the server gave no whole answer")
 	}
 	v.ended = true
 }
