@@ -15,7 +15,7 @@ func sealSecret(message string) string {
 }
 
 func newEvents(most int) *events {
-	return &events{seal: sealSecret, dropped: func(string) {}, most: most, share: &share{of: newBudget(1 << 30)}}
+	return &events{seal: func(message []byte) []byte { return []byte(sealSecret(string(message))) }, dropped: func(string) {}, most: most, share: &share{of: newBudget(1 << 30)}}
 }
 
 // fed returns what the client gets of a stream that comes in parts.
@@ -124,7 +124,7 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 
 func TestALineEndInAMessageStaysInItsEvent(t *testing.T) {
 	e := newEvents(1 << 20)
-	if e.sendData("{\n\"a\": 1}"); string(e.out) != "data: {\ndata: \"a\": 1}\n" {
+	if e.sendData([]byte("{\n\"a\": 1}")); string(e.out) != "data: {\ndata: \"a\": 1}\n" {
 		t.Errorf("%q", e.out)
 	}
 }

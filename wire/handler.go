@@ -292,7 +292,7 @@ func (v *visit) read(s *share) (text string, ok bool) {
 	var network net.Error
 	switch {
 	case err == nil:
-		return body.text.String(), true
+		return string(body.text), true
 	case errors.Is(err, errTooLong):
 		v.refuse(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
@@ -323,25 +323,30 @@ func (v *visit) serve(r *http.Request) {
 	v.server.ServeHTTP(v.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
-// none.
-func (v *visit) seal(message string) string {
+// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if the client
+// must get none.
+func (v *visit) seal(message []byte) []byte {
 	ctx, x := v.request.Context(), v.exchange
 	if x != nil && x.isPlainAnswer(message) {
 		x.done = true
 		return message
 	}
-	defer v.engine.turn(message)()
+	text, sealed := string(message), ""
+	defer v.engine.turn(text)()
 	if x != nil {
-		return x.Seal(ctx, message)
+		sealed = x.Seal(ctx, text)
+	} else {
+		// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
+		m, why := readEnvelope(text, guardedNames)
+		sealed = v.engine.pass(ctx, &m, why)
+		if sealed == "" && why == "" && m.isAnswer() {
+			sealed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
+		}
 	}
-	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
-	m, why := readEnvelope(message, guardedNames)
-	passed := v.engine.pass(ctx, &m, why)
-	if passed == "" && why == "" && m.isAnswer() {
-		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
+	if sealed == text {
+		return message
 	}
-	return passed
+	return []byte(sealed)
 }
 
 // waits reports whether the client waits for the answer to a request.

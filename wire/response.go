@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -64,7 +65,7 @@ func (v *visit) Write(p []byte) (int, error) {
 			v.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
 			break
 		}
-		if int64(v.body.text.Len()) == v.length {
+		if int64(len(v.body.text)) == v.length {
 			v.complete()
 		}
 	default:
@@ -100,7 +101,7 @@ func (v *visit) decide(status int) {
 	case isEncoded(v.head):
 		v.replace(http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent || v.request.Method == http.MethodOptions:
-		v.sendWhole(status, v.head, "")
+		v.sendWhole(status, v.head, nil)
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
 		v.way, v.length = whole, -1
 		if length, err := strconv.ParseInt(v.head.Get("Content-Length"), 10, 64); err == nil {
@@ -127,20 +128,20 @@ func (v *visit) droppedEvent(kind string) {
 
 // complete sends a JSON answer that is whole.
 func (v *visit) complete() {
-	text, sealed := v.body.text.String(), ""
-	if text != "" || v.waits() {
-		sealed = v.seal(text)
+	var sealed []byte
+	if len(v.body.text) > 0 || v.waits() {
+		sealed = v.seal(v.body.text)
 	}
 	switch {
-	case sealed != "":
-		if sealed != text {
+	case len(sealed) > 0:
+		if !bytes.Equal(sealed, v.body.text) {
 			removeDigests(v.head)
 		}
 		v.sendWhole(v.status, v.head, sealed)
-	case text == "" && !v.waits():
-		v.sendWhole(v.status, v.head, "")
+	case len(v.body.text) == 0 && !v.waits():
+		v.sendWhole(v.status, v.head, nil)
 	case !v.waits() && v.status < 300:
-		v.sendWhole(http.StatusAccepted, v.head, "")
+		v.sendWhole(http.StatusAccepted, v.head, nil)
 	case v.status < 300:
 		v.replace(http.StatusBadGateway, "the message is not for the client")
 	default:
@@ -226,13 +227,13 @@ func (v *visit) replace(status int, why string) {
 		body = v.exchange.Failed()
 		header.Set("Content-Type", "application/json")
 	}
-	v.sendWhole(status, header, body)
+	v.sendWhole(status, header, []byte(body))
 }
 
 // reply sends an answer of the engine. It is for requests that do not reach the server.
 func (v *visit) reply(status int, text string) {
 	v.status = status
-	v.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
+	v.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
 }
 
 // refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
@@ -244,11 +245,12 @@ func (v *visit) refuse(status int, reason string) {
 func (v *visit) refuseQuietly(status int) {
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
 	v.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
-	v.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, http.StatusText(status)+"\n")
+	header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+	v.sendWhole(status, header, []byte(http.StatusText(status)+"\n"))
 }
 
 // sendWhole sends an answer whose whole body is known, and ends the answer.
-func (v *visit) sendWhole(status int, header http.Header, body string) {
+func (v *visit) sendWhole(status int, header http.Header, body []byte) {
 	if v.ended {
 		return
 	}
@@ -256,12 +258,12 @@ func (v *visit) sendWhole(status int, header http.Header, body string) {
 	if header.Del("Content-Length"); status != http.StatusNoContent {
 		header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	if body == "" {
+	if len(body) == 0 {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
 	v.sendHead(status, header)
-	if v.send([]byte(body)); body == "" {
+	if v.send(body); len(body) == 0 {
 		v.flush() // the server may go on for long
 	}
 }

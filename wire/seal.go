@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -16,19 +16,19 @@ import (
 // request and clearly has no state, question or cursor. It may miss such a message, but never takes another one for it,
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
-func (x *Exchange) isPlainAnswer(message string) bool {
+func (x *Exchange) isPlainAnswer(message []byte) bool {
 	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
 	if ok {
-		rest, ok = strings.CutPrefix(rest, x.ID)
+		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
 	}
 	if ok {
-		rest, ok = strings.CutPrefix(rest, `,"result":{`)
+		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
 	}
-	return ok && strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") &&
-		!slices.ContainsFunc(guardedEnds, func(end string) bool { return strings.Contains(rest, end) })
+	return ok && bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) &&
+		!slices.ContainsFunc(guardedEnds, func(end string) bool { return bytes.Contains(rest, []byte(end)) })
 }
 
 // guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
