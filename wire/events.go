@@ -77,7 +77,8 @@ func (e *events) add(piece []byte, ended bool) {
 
 // size returns how many bytes the stream uses in memory.
 func (e *events) size() int {
-	return 2*(cap(e.line)+cap(e.event.fields)+cap(e.event.data)) + cap(e.out) // twice, because a message is copied to be sealed
+	held := cap(e.line) + cap(e.event.fields) + cap(e.event.data)
+	return 2*held + cap(e.out) // twice, because a message is copied to be sealed
 }
 
 // endOfLine processes a line, which has just ended.

@@ -62,11 +62,13 @@ func (o *Options) Check() error {
 	o.Budget, o.ClientTimeout = cmp.Or(o.Budget, DefaultBudget), cmp.Or(o.ClientTimeout, DefaultClientTimeout)
 	switch least := 2 * (int64(o.MaxRequest) + int64(o.MaxAnswer)); {
 	case o.User == nil && !o.AllowAnonymous:
-		return errors.New("set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use everybody's tokens")
+		return errors.New("set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use " +
+			"everybody's tokens")
 	case min(o.MaxRequest, o.MaxAnswer) < 1<<10 || max(o.MaxRequest, o.MaxAnswer) > 1<<30:
 		return errors.New("the longest request and the longest answer must be between 1 KiB and 1 GiB")
 	case o.Budget < least:
-		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", o.Budget, least)
+		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer",
+			o.Budget, least)
 	case o.ClientTimeout < 0:
 		return errors.New("the time for clients is less than 0")
 	}
@@ -190,7 +192,8 @@ func (v *visit) caller(context.Context) (string, error) {
 	return user, err
 }
 
-const errNobody = tripseal.PlainError("Options.User found no user; set Options.AllowAnonymous if callers without a name are expected")
+const errNobody = tripseal.PlainError("Options.User found no user; set Options.AllowAnonymous if callers without a " +
+	"name are expected")
 
 // post serves a POST request: it reads the client's message and, unless the engine answers it itself, passes it to the
 // server.
@@ -323,8 +326,8 @@ func (v *visit) serve(r *http.Request) {
 	v.server.ServeHTTP(v.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if the client
-// must get none.
+// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if there is
+// none for the client.
 func (v *visit) seal(message []byte) []byte {
 	ctx, x := v.request.Context(), v.exchange
 	if x != nil && x.isPlainAnswer(message) {

@@ -77,8 +77,8 @@ func (e *Engine) drop(ctx context.Context, why string) string {
 	return ""
 }
 
-// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if the
-// client must not see it.
+// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if
+// the client must not see it.
 func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	switch {
 	case why != "":
@@ -86,7 +86,8 @@ func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	case m.result.isObject():
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
-			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
+			return e.drop(ctx,
+				"an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
 	case carriesState(&m.params):
 		return e.drop(ctx, "a state in a message that must not have one")
@@ -110,7 +111,8 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return m.text
 	}
 	if x.inSession { // some servers send an answer to another request of the session that has the same id
-		return x.fail(ctx, "a result that asks in a session: only older revisions have sessions, and they have no such results")
+		return x.fail(ctx,
+			"a result that asks in a session: only older revisions have sessions, and they have no such results")
 	}
 	if state.present && !state.isString() {
 		return x.fail(ctx, "a state that is not a text")

@@ -17,7 +17,8 @@ func (v *visit) openSession(header http.Header) bool {
 	case len(values) > 1:
 		v.refuse(http.StatusBadRequest, "a repeated Mcp-Session-Id")
 		return false
-	case len(values) == 1 && values[0] != "" && !isModern(header) && !(v.exchange != nil && v.exchange.Method == "initialize"):
+	case len(values) == 1 && values[0] != "" && !isModern(header) &&
+		(v.exchange == nil || v.exchange.Method != "initialize"):
 		id, err := v.engine.sessions.Open(v.request.Context(), v.caller, values[0])
 		if err != nil { // the boundary has logged why
 			v.refuseQuietly(http.StatusNotFound)

@@ -144,9 +144,9 @@ func (p *Pipe) serverEnded() {
 func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 	id, method := m.sameID, m.method != ""
 	if why != "" { // the line will be refused, but the client must get an error for its request
-		var any struct{ ID, Method json.RawMessage }
-		json.Unmarshal([]byte(m.text), &any) // also reads lines that are not UTF-8 or nest too deep
-		id, method = sameID(string(any.ID)), any.Method != nil
+		var loose struct{ ID, Method json.RawMessage }
+		json.Unmarshal([]byte(m.text), &loose) // also reads lines that are not UTF-8 or nest too deep
+		id, method = sameID(string(loose.ID)), loose.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
@@ -167,8 +167,8 @@ func (p *Pipe) note(ctx context.Context, what string, err error) {
 	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
 }
 
-// cancelledID reads a notification that cancels a request. It returns the id of that request, or "" if there is none, as
-// the function sameID does.
+// cancelledID reads a notification that cancels a request. It returns the id of that request, as the function sameID
+// does, or "" if there is none.
 func cancelledID(line []byte) string {
 	var notification struct {
 		Params struct {
