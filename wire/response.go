@@ -181,7 +181,7 @@ func (v *visit) finish(failure string) {
 	if failure != "" && v.request.Context().Err() == nil {
 		v.log("the server failed", "cause", failure)
 	}
-	if failure == "" && !v.waits() {
+	if failure == "" {
 		v.decide(http.StatusOK) // as package http does if the server has set no status
 	}
 	switch {
@@ -190,10 +190,8 @@ func (v *visit) finish(failure string) {
 		v.endEvents()
 	case failure != "":
 		v.replace(http.StatusBadGateway, failure)
-	case v.way == whole:
-		v.complete()
 	default:
-		v.replace(http.StatusBadGateway, "the server gave no whole answer")
+		v.complete()
 	}
 	v.ended = true
 }
