@@ -21,7 +21,7 @@ func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{}`: "", `{"elicitation":{}}`: "form", `{"elicitation":{"form":{}}}`: "form", `{"elicitation":{"url":{}}}`: "url",
-		`{"elicitation":{"form":{},"url":{}}}`: "form url", `{"sampling":{}}`: "sampling", `{"sampling":{"tools":{}}}`: "sampling tools",
+		`{"elicitation":{"form":{},"url":{}}}`: "form url", `{"elicitation":{"x":{}}}`: "form", `{"sampling":{}}`: "sampling", `{"sampling":{"tools":{}}}`: "sampling tools",
 		`{"roots":{}}`: "roots", `{"elicitation":true,"sampling":[],"roots":null}`: "",
 	} {
 		var declared map[string]any

@@ -45,7 +45,7 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {
 		_, c.Form = elicitation["form"]
 		_, c.URL = elicitation["url"]
-		c.Form = c.Form || len(elicitation) == 0
+		c.Form = c.Form || !c.URL
 	}
 	if sampling, ok := declared["sampling"].(map[string]any); ok {
 		c.Sampling = true

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -182,7 +181,8 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// leastShare and mostExpected are how many bytes are allocated, at least and at most, before a message arrives.
+// leastShare and mostExpected are how many bytes are allocated before a message arrives: for one of unknown length, and
+// at most.
 const (
 	leastShare   = 1 << 10
 	mostExpected = 128 << 10
@@ -193,66 +193,62 @@ const chunkSize = 32 << 10
 
 // collected collects the bytes of one message.
 type collected struct {
-	text  strings.Builder
-	room  int // how long the text may get before it takes more of the share
+	text  []byte
 	limit int
-	share *share // it holds twice the room of the text, because the engine copies what it changes
+	share *share // it holds twice the room of the text, because the engine copies what it reads
 }
 
 // expect makes room for a message whose likely length is n, or -1. But a peer uses little of the budget if it announces
 // a long message and does not send it: the room grows with the bytes that arrive.
 func (m *collected) expect(n int64) error {
-	return m.grow(int(min(max(n, leastShare), mostExpected, int64(m.limit))))
+	if n < 0 {
+		n = leastShare
+	}
+	return m.grow(int(min(n, mostExpected, int64(m.limit))) + 1) // one more shows whether the message goes on
 }
 
 // grow makes room for n more bytes.
 func (m *collected) grow(n int) error {
-	need := m.text.Len() + n
-	if need <= m.room {
+	need := len(m.text) + n
+	if need <= cap(m.text) {
 		return nil
 	}
-	size := max(need, min(2*m.room, m.limit))
+	size := max(need, min(2*cap(m.text), m.limit+1))
 	if !m.share.resize(2 * size) {
 		return errNoBudget
 	}
-	m.room = size
-	text := m.text.String()
-	m.text.Reset()
-	m.text.Grow(size)
-	m.text.WriteString(text)
+	m.text = append(make([]byte, 0, size), m.text...)
 	return nil
 }
 
 // add adds bytes at the end of the message.
 func (m *collected) add(p []byte) error {
-	if m.text.Len()+len(p) > m.limit {
+	if len(m.text)+len(p) > m.limit {
 		return errTooLong
 	}
 	err := m.grow(len(p))
 	if err == nil {
-		m.text.Write(p)
+		m.text = append(m.text, p...)
 	}
 	return err
 }
 
 // readWhole reads a message up to its end. The parameter expected is its likely length, or -1.
 func (m *collected) readWhole(from io.Reader, expected int64) error {
-	if err := m.expect(expected); err != nil {
-		return err
-	}
-	piece := make([]byte, min(m.room, chunkSize))
-	for {
-		n, err := from.Read(piece)
+	err := m.expect(expected)
+	for err == nil {
+		var n int
+		n, err = from.Read(m.text[len(m.text):cap(m.text)])
+		m.text = m.text[:len(m.text)+n]
 		m.share.progress(n)
-		if err := m.add(piece[:n]); err != nil {
-			return err
-		}
-		switch err {
-		case nil:
-		case io.EOF:
+		switch {
+		case len(m.text) > m.limit:
+			return errTooLong
+		case err == io.EOF:
 			return nil
-		default:
-			return err
+		case err == nil:
+			err = m.grow(1)
 		}
 	}
+	return err
 }

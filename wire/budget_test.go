@@ -124,9 +124,10 @@ func TestAClientIsAsFastAsItWasLately(t *testing.T) {
 		b, list := clients(100, 100)
 		list[0].progress(1 << 20)
 		for range 4 {
-			time.Sleep(patience + 1)
-			list[0].progress(1)
+			time.Sleep(patience)
 			list[1].progress(step)
+			time.Sleep(1)
+			list[0].progress(1) // a single byte now and then does not count
 		}
 		if s := (share{of: b}); !s.resize(50) || list[0].ends != 1 || list[1].ends != 0 {
 			t.Errorf("cut off: %d, %d", list[0].ends, list[1].ends)
@@ -252,10 +253,10 @@ func TestABodyIsReadWholeOrNotAtAll(t *testing.T) {
 				text := strings.Repeat("x", size)
 				s := share{of: newBudget(1 << 20)}
 				m, err := read(reader(strings.NewReader(text)), 10000, expected, &s)
-				if size <= 10000 && (err != nil || m.text.String() != text) || size > 10000 && !errors.Is(err, errTooLong) {
-					t.Errorf("%d bytes, %d expected: %d, %v", size, expected, m.text.Len(), err)
+				if size <= 10000 && (err != nil || string(m.text) != text) || size > 10000 && !errors.Is(err, errTooLong) {
+					t.Errorf("%d bytes, %d expected: %d, %v", size, expected, len(m.text), err)
 				}
-				if m.text.Len() > 10000 || s.held < 2*int64(m.text.Len()) || s.held > 4*10000 {
+				if len(m.text) > 10001 || s.held < 2*int64(len(m.text)) || s.held > 4*10000 {
 					t.Errorf("%d bytes, %d expected: %d bytes are held", size, expected, s.held)
 				}
 			}
@@ -273,7 +274,7 @@ func TestABodyIsReadWholeOrNotAtAll(t *testing.T) {
 
 func TestALongMessageThatIsOnlyAnnouncedHoldsLittle(t *testing.T) {
 	s := share{of: newBudget(1 << 30)}
-	if _, err := read(strings.NewReader(""), 16<<20, 16<<20, &s); err != nil || s.held != 2*mostExpected {
+	if _, err := read(strings.NewReader(""), 16<<20, 16<<20, &s); err != nil || s.held != 2*mostExpected+2 {
 		t.Errorf("%d bytes are held, %v", s.held, err)
 	}
 }

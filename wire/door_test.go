@@ -811,6 +811,7 @@ func TestNotificationsGetNoAnswer(t *testing.T) {
 		{writes(200, jsonType, ""), 200}, {writes(200, jsonType, "null"), 202}, {writes(200, jsonType, askingMessage), 202},
 		{writes(500, "text/plain", canary), 500}, {writes(200, eventType, ": hi\n\n"), 200},
 		{func(http.ResponseWriter, *http.Request) {}, 200},
+		{func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", jsonType) }, 200},
 	} {
 		a := newFront(t, s.server).do("POST", progress)
 		if a.status != s.status || strings.Contains(a.all(), canary) || strings.Contains(a.body, "jsonrpc") {

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"strings"
+	"slices"
 )
 
 // events rewrites a stream of server-sent events while it flows. Comments are sent to the client at once. An event is
@@ -11,16 +11,16 @@ import (
 type events struct {
 	// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if the
 	// client must get none.
-	seal func(message string) string
+	seal func(message []byte) []byte
 	// dropped is called for an event that clients of this transport do not read, with its type.
 	dropped func(kind string)
 	most    int // the maximum length of an event, in bytes
 	share   *share
 
-	out     strings.Builder // what the client gets next
-	line    []byte          // the line that has not ended yet
-	afterCR bool            // true if the last byte was a CR: an LF after it belongs to the same line end
-	begun   bool            // true after the first line
+	out     []byte // the bytes that the client gets next
+	line    []byte // the line that has not ended yet
+	afterCR bool   // true if the last byte was a CR: an LF after it belongs to the same line end
+	begun   bool   // true after the first line
 	event   event
 	resumes bool  // true if the client got an id or a time to wait: then it may come back for the rest
 	failed  error // why the stream must end; nil if it may go on
@@ -28,8 +28,8 @@ type events struct {
 
 // event is what has come of an event so far.
 type event struct {
-	fields  []byte          // the lines of its fields but data, each with an LF
-	data    strings.Builder // the values of its data fields, with an LF between them
+	fields  []byte // the lines of its fields but data, each with an LF
+	data    []byte // the values of its data fields, with an LF between them
 	hasData bool
 	kind    string // the type of the event; "" if it has none
 	resumes bool   // true if it has an id or a time to wait
@@ -56,7 +56,7 @@ func (e *events) feed(chunk []byte) {
 // add adds a piece to the line, which ends with it or goes on.
 func (e *events) add(piece []byte, ended bool) {
 	switch {
-	case len(e.line)+len(e.event.fields)+e.event.data.Len()+len(piece) >= e.most:
+	case len(e.line)+len(e.event.fields)+len(e.event.data)+len(piece) >= e.most:
 		e.failed = errTooLong
 		e.line, e.event = nil, event{}
 		return
@@ -77,7 +77,8 @@ func (e *events) add(piece []byte, ended bool) {
 
 // size returns how many bytes the stream uses in memory.
 func (e *events) size() int {
-	return 2*(cap(e.line)+cap(e.event.fields)+e.event.data.Cap()) + e.out.Cap() // twice, because a message is copied to be sealed
+	held := cap(e.line) + cap(e.event.fields) + cap(e.event.data)
+	return 2*held + cap(e.out) // twice, because a message is copied to be sealed
 }
 
 // endOfLine processes a line, which has just ended.
@@ -94,14 +95,12 @@ func (e *events) endOfLine(line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch of := &e.event; string(name) {
 	case "": // a comment
-		e.out.Write(line)
-		e.out.WriteByte('\n')
+		e.out = append(append(e.out, line...), '\n')
 	case "data":
 		if of.hasData {
-			of.data.WriteByte('\n')
+			of.data = append(of.data, '\n')
 		}
-		of.data.Write(value)
-		of.hasData = true
+		of.data, of.hasData = append(of.data, value...), true
 	case "event":
 		of.kind = string(value)
 		of.fields = append(append(of.fields, line...), '\n')
@@ -113,29 +112,30 @@ func (e *events) endOfLine(line []byte) {
 
 // endOfEvent processes the event, which has just ended with an empty line.
 func (e *events) endOfEvent() {
-	of, message := &e.event, e.event.data.String()
-	defer func() { e.event = event{} }()
-	if strings.Trim(message, " \t\n") != "" {
+	of, message := e.event, e.event.data
+	if e.event = (event{fields: of.fields[:0], data: of.data[:0]}); cap(of.fields)+cap(of.data) > chunkSize {
+		e.event = event{} // do not keep the memory of a long event
+	}
+	if len(bytes.Trim(message, " \t\n")) > 0 {
 		if of.kind != "" && of.kind != "message" { // clients read messages only in events of the type "message"
 			e.dropped(of.kind)
 			return
 		}
-		if message = e.seal(message); message == "" {
+		if message = e.seal(message); len(message) == 0 {
 			return
 		}
 	}
 	e.resumes = e.resumes || of.resumes
-	if e.out.Write(of.fields); of.hasData {
+	if e.out = append(e.out, of.fields...); of.hasData {
 		e.sendData(message)
 	}
-	e.out.WriteByte('\n')
+	e.out = append(e.out, '\n')
 }
 
 // sendData sends a message as the data of an event. A line end in it, which is white space in JSON, stays one.
-func (e *events) sendData(message string) {
-	message = strings.ReplaceAll(message, "\n", "\ndata: ")
-	e.out.Grow(len(message) + 8)
-	e.out.WriteString("data: ")
-	e.out.WriteString(message)
-	e.out.WriteByte('\n')
+func (e *events) sendData(message []byte) {
+	if bytes.IndexByte(message, '\n') >= 0 {
+		message = bytes.ReplaceAll(message, []byte("\n"), []byte("\ndata: "))
+	}
+	e.out = append(append(append(slices.Grow(e.out, len(message)+8), "data: "...), message...), '\n')
 }

@@ -11,7 +11,7 @@ func BudgetUsed(handler http.Handler) int64 {
 }
 
 // IsPlainAnswer reports whether the engine passes this answer without reading it whole.
-func (x *Exchange) IsPlainAnswer(message string) bool { return x.isPlainAnswer(message) }
+func (x *Exchange) IsPlainAnswer(message string) bool { return x.isPlainAnswer([]byte(message)) }
 
 // Marks returns how many calls an engine knows by a mark.
 func Marks(e *Engine) (n int) {

@@ -63,11 +63,13 @@ func (o *Options) Check() error {
 	o.Budget, o.ClientTimeout = cmp.Or(o.Budget, DefaultBudget), cmp.Or(o.ClientTimeout, DefaultClientTimeout)
 	switch least := 2 * (int64(o.MaxRequest) + int64(o.MaxAnswer)); {
 	case o.User == nil && !o.AllowAnonymous:
-		return errors.New("set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use everybody's tokens")
+		return errors.New("set Options.User, which tells who is calling, or Options.AllowAnonymous if everybody may use " +
+			"everybody's tokens")
 	case min(o.MaxRequest, o.MaxAnswer) < 1<<10 || max(o.MaxRequest, o.MaxAnswer) > 1<<30:
 		return errors.New("the longest request and the longest answer must be between 1 KiB and 1 GiB")
 	case o.Budget < least:
-		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", o.Budget, least)
+		return fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer",
+			o.Budget, least)
 	case o.ClientTimeout < 0:
 		return errors.New("the time for clients is less than 0")
 	}
@@ -94,45 +96,62 @@ type door struct {
 	budget  *budget
 }
 
-// visit is one request at a door.
+// visit is one request at a door, and the [http.ResponseWriter] that the server gets. The client gets only what the
+// engine lets pass: a JSON message when it is whole, events while they flow, and otherwise a status with a few headers.
+// What the server writes after its answer, trailers included, reaches nobody.
 type visit struct {
 	*door
 	request  *http.Request
+	cancel   context.CancelFunc
 	exchange *Exchange // nil if the request carries no message
 	session  session
 	received int // the length of the client's message, in bytes
-	cancel   context.CancelFunc
+	to       http.ResponseWriter
+
+	mu     sync.Mutex  // servers write from several goroutines
+	header http.Header // what the server sets, now or later
+	head   http.Header // what it had set when it set the status; the client gets these
+	status int         // 0 until the server has set it
+	way    way
+	body   collected
+	length int64 // how long the server says that the body is; -1 if it does not
+	events events
+	share  share
+	ended  bool // true if the client has got everything
+	sent   struct {
+		status, bytes int
+		failed        bool // true if the client is gone
+	}
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v := &visit{door: d, request: r}
-	var ctx visitContext
-	ctx.visit = v
+	v := &visit{door: d, request: r, to: w, header: make(http.Header), share: share{of: d.budget}}
+	v.body = collected{limit: d.options.MaxAnswer, share: &v.share}
+	ctx := visitContext{visit: v}
 	ctx.Context, v.cancel = context.WithCancel(r.Context())
 	defer v.cancel()
 	defer v.forgetMark()
-	a := newResponse(v, w)
 	if d.options.Ended != nil {
-		defer v.end(a, time.Now())
+		defer v.end(time.Now())
 	}
-	defer a.share.release()
-	defer a.hurry()
+	defer v.share.release()
+	defer v.hurry()
 	inner := r.WithContext(&ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {
 	case tooManyLines(r.Header):
-		a.refuse(http.StatusRequestHeaderFieldsTooLarge, "too many header lines")
+		v.refuse(http.StatusRequestHeaderFieldsTooLarge, "too many header lines")
 	case len(r.Header["Upgrade"]) > 0:
-		a.refuse(http.StatusBadRequest, "an upgrade to another protocol")
+		v.refuse(http.StatusBadRequest, "an upgrade to another protocol")
 	case r.Method == http.MethodPost:
-		v.post(a, inner)
+		v.post(inner)
 	case r.Method != http.MethodGet && r.Method != http.MethodDelete && r.Method != http.MethodOptions:
-		a.to.Header().Set("Allow", "POST, GET, DELETE")
-		a.refuse(http.StatusMethodNotAllowed, "another method")
+		w.Header().Set("Allow", "POST, GET, DELETE")
+		v.refuse(http.StatusMethodNotAllowed, "another method")
 	case r.ContentLength != 0:
-		a.refuse(http.StatusBadRequest, "a body with "+r.Method)
-	case v.openSession(a, inner.Header):
-		v.serve(a, inner)
+		v.refuse(http.StatusBadRequest, "a body with "+r.Method)
+	case v.openSession(inner.Header):
+		v.serve(inner)
 	}
 }
 
@@ -188,22 +207,23 @@ func (v *visit) caller(context.Context) (string, error) {
 	return user, err
 }
 
-const errNobody = tripseal.PlainError("Options.User found no user; set Options.AllowAnonymous if callers without a name are expected")
+const errNobody = tripseal.PlainError("Options.User found no user; set Options.AllowAnonymous if callers without a " +
+	"name are expected")
 
 // post serves a POST request: it reads the client's message and, unless the engine answers it itself, passes it to the
 // server.
-func (v *visit) post(a *response, r *http.Request) {
+func (v *visit) post(r *http.Request) {
 	switch {
 	case mediaType(r.Header) != "application/json" || isEncoded(v.request.Header):
-		a.refuse(http.StatusUnsupportedMediaType, "a body that is not application/json in UTF-8, or is encoded")
+		v.refuse(http.StatusUnsupportedMediaType, "a body that is not application/json in UTF-8, or is encoded")
 		return
 	case len(r.Header[methodHeader]) > 1 || len(r.Header[nameHeader]) > 1:
-		a.refuse(http.StatusBadRequest, "a repeated Mcp-Method or Mcp-Name")
+		v.refuse(http.StatusBadRequest, "a repeated Mcp-Method or Mcp-Name")
 		return
 	}
 	body := share{of: v.budget}
 	defer body.release()
-	text, ok := v.read(a, &body)
+	text, ok := v.read(&body)
 	if !ok {
 		return
 	}
@@ -212,7 +232,7 @@ func (v *visit) post(a *response, r *http.Request) {
 	x, m := v.engine.read(r.Context(), text, v.caller)
 	done()
 	v.exchange = x
-	if m != nil && !v.openSession(a, r.Header) { // before the call's token is spent
+	if m != nil && !v.openSession(r.Header) { // before the call's token is spent
 		return
 	}
 	x.agrees = func() bool { return headersAgree(r.Header, x) }
@@ -221,10 +241,10 @@ func (v *visit) post(a *response, r *http.Request) {
 	done()
 	switch {
 	case x.Forward == "" && x.Malformed:
-		a.reply(http.StatusBadRequest, x.Reply)
+		v.reply(http.StatusBadRequest, x.Reply)
 		return
 	case x.Forward == "":
-		a.reply(http.StatusOK, x.Reply)
+		v.reply(http.StatusOK, x.Reply)
 		return
 	}
 	forward := x.Forward
@@ -237,7 +257,7 @@ func (v *visit) post(a *response, r *http.Request) {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
 	}
 	r.Body, _ = r.GetBody()
-	v.serve(a, r)
+	v.serve(r)
 }
 
 // passing is a message on its way to the server, of which the engine needs nothing more. It gives the memory back when
@@ -274,15 +294,15 @@ func (b *passingBody) Close() error { return nil }
 
 // read returns the body of the request. The share grows by the memory that the body uses. If read cannot read the body,
 // it refuses the request and returns false.
-func (v *visit) read(a *response, s *share) (text string, ok bool) {
+func (v *visit) read(s *share) (text string, ok bool) {
 	err := errTooLong
 	body := collected{limit: v.options.MaxRequest, share: s}
 	if v.request.ContentLength <= int64(body.limit) {
-		a.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
-		s.wait(func() { a.control().SetReadDeadline(time.Now()) })
+		v.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
+		s.wait(func() { v.control().SetReadDeadline(time.Now()) })
 		err = body.readWhole(v.request.Body, v.request.ContentLength)
 		if s.resume(); err == nil {
-			a.control().SetReadDeadline(time.Time{})
+			v.control().SetReadDeadline(time.Time{})
 		} else {
 			s.release()
 		}
@@ -290,56 +310,61 @@ func (v *visit) read(a *response, s *share) (text string, ok bool) {
 	var network net.Error
 	switch {
 	case err == nil:
-		return body.text.String(), true
+		return string(body.text), true
 	case errors.Is(err, errTooLong):
-		a.refuse(http.StatusRequestEntityTooLarge, err.Error())
+		v.refuse(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
-		a.to.Header().Set("Retry-After", "1")
-		a.to.Header().Set("Connection", "close") // so that the answer does not wait for the rest of the body
-		a.refuse(http.StatusServiceUnavailable, err.Error())
+		v.to.Header().Set("Retry-After", "1")
+		v.to.Header().Set("Connection", "close") // so that the answer does not wait for the rest of the body
+		v.refuse(http.StatusServiceUnavailable, err.Error())
 	case errors.As(err, &network) && network.Timeout():
-		a.to.Header().Set("Connection", "close")
-		a.refuse(http.StatusRequestTimeout, "the body did not come in time")
+		v.to.Header().Set("Connection", "close")
+		v.refuse(http.StatusRequestTimeout, "the body did not come in time")
 	default:
-		a.refuse(http.StatusBadRequest, "the body cannot be read")
+		v.refuse(http.StatusBadRequest, "the body cannot be read")
 	}
 	return "", false
 }
 
 // serve passes the request to the server. A panic of the server ends this request alone.
-func (v *visit) serve(a *response, r *http.Request) {
+func (v *visit) serve(r *http.Request) {
 	defer func() {
 		switch problem := recover(); problem {
 		case nil:
-			a.finish("")
+			v.finish("")
 		case http.ErrAbortHandler: // for example, a reverse proxy whose server is gone
-			a.finish("the server's answer was cut off")
+			v.finish("the server's answer was cut off")
 		default: // its text may hold anything
-			a.finish("the server panicked: " + reflect.TypeOf(problem).String())
+			v.finish("the server panicked: " + reflect.TypeOf(problem).String())
 		}
 	}()
-	v.server.ServeHTTP(a.writer(), r)
+	v.server.ServeHTTP(v.writer(), r)
 }
 
-// seal takes a message of the server. It returns the message that the client gets instead, or "" if the client must get
-// none.
-func (v *visit) seal(message string) string {
+// seal takes a message of the server. It returns the message that the client gets instead, or an empty one if there is
+// none for the client.
+func (v *visit) seal(message []byte) []byte {
 	ctx, x := v.request.Context(), v.exchange
 	if x != nil && x.isPlainAnswer(message) {
 		x.done = true
 		return message
 	}
-	defer v.engine.turn(message)()
+	text, sealed := string(message), ""
+	defer v.engine.turn(text)()
 	if x != nil {
-		return x.Seal(ctx, message)
+		sealed = x.Seal(ctx, text)
+	} else {
+		// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
+		m, why := readEnvelope(text, guardedNames)
+		sealed = v.engine.pass(ctx, &m, why)
+		if sealed == "" && why == "" && m.isAnswer() {
+			sealed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
+		}
 	}
-	// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
-	m, why := readEnvelope(message, guardedNames)
-	passed := v.engine.pass(ctx, &m, why)
-	if passed == "" && why == "" && m.isAnswer() {
-		passed = errorMessage(m.id, internalError) // otherwise the client would wait for ever
+	if sealed == text {
+		return message
 	}
-	return passed
+	return []byte(sealed)
 }
 
 // waits reports whether the client waits for the answer to a request.
@@ -351,10 +376,10 @@ func (v *visit) log(what string, attributes ...any) {
 }
 
 // end calls Options.Ended.
-func (v *visit) end(a *response, start time.Time) {
+func (v *visit) end(start time.Time) {
 	e := Ended{
-		HTTPMethod: tripseal.PlainText(v.request.Method), Status: a.sent.status, Duration: time.Since(start),
-		Received: v.received, Sent: a.sent.bytes, Peer: v.request.RemoteAddr,
+		HTTPMethod: tripseal.PlainText(v.request.Method), Status: v.sent.status, Duration: time.Since(start),
+		Received: v.received, Sent: v.sent.bytes, Peer: v.request.RemoteAddr,
 	}
 	if x := v.exchange; x != nil {
 		e.Method = tripseal.PlainText(x.Method)

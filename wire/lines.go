@@ -16,7 +16,8 @@ type lineSplitter struct {
 	limit int
 	// line gets a line, and why it must be refused, if so. A line that is too long is nil. The line is valid until line
 	// returns. If line returns an error, the stream ends.
-	line func(line []byte, refused error) error
+	line  func(line []byte, refused error) error
+	ended func() // is called when the stream has ended
 
 	mu      sync.Mutex // servers write from several goroutines
 	partial []byte     // the line that has not ended yet
@@ -46,14 +47,16 @@ func (s *lineSplitter) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// close takes the last line, if it has no line feed, and ends the stream.
-func (s *lineSplitter) close() {
+// Close takes the last line, if it has no line feed, and ends the stream.
+func (s *lineSplitter) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if len(s.partial) > 0 || s.tooLong {
 		s.emit()
 	}
 	s.err = io.ErrClosedPipe
+	s.mu.Unlock()
+	s.ended()
+	return nil
 }
 
 // emit takes the line that has ended.

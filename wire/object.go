@@ -70,7 +70,7 @@ const prototype = "__proto__"
 
 // alike turns a name into what a JSON parser may read if it is not strict. pydantic's populate_by_name accepts
 // request_state for requestState, and Go's json/v2 can ignore dashes as well as underscores. A parser that converts
-// names to upper or lower case may read U+0131 or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st, which
+// names to upper or lower case may read U+0131 or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st.
 // strings.EqualFold does not.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 

@@ -70,8 +70,8 @@ func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why stri
 	}
 }
 
-// carriesState reports whether a value is an object with a member requestState, in any spelling. It also returns true if
-// the object cannot be read.
+// carriesState reports whether a value is an object with a member requestState, in any spelling, or one that cannot be
+// read.
 func carriesState(value *field) bool {
 	if !value.isObject() {
 		return false
@@ -313,7 +313,8 @@ func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answ
 func (x *Exchange) openList(ctx context.Context, m *envelope) {
 	params, ok := readParams(m, listNames)
 	if !ok || params[1].present {
-		x.refuse(ctx, invalidParams, "a list with params that are not an object, that two parsers read differently, or that have a state")
+		x.refuse(ctx, invalidParams,
+			"a list with params that are not an object, that two parsers read differently, or that have a state")
 		return
 	}
 	at, uri := &params[0], &params[2]

@@ -59,8 +59,8 @@ func (p *pending) check(id string, bytes int) error {
 	return nil
 }
 
-// add adds a request that has passed [pending.check]. Nothing else may be added between the two. It returns false if the
-// server gives no more answers.
+// add adds a request that has passed [pending.check]. Nothing else may be added between the two. If the server gives no
+// more answers, it returns false.
 func (p *pending) add(x *Exchange, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -8,32 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
-
-// response is the [http.ResponseWriter] that a server gets. The client gets only what the engine lets pass: a JSON
-// message when it is whole, events while they flow, and otherwise a status with a few headers. What the server writes
-// after its answer, trailers included, reaches nobody.
-type response struct {
-	*visit
-	to http.ResponseWriter
-
-	mu     sync.Mutex  // servers write from several goroutines
-	header http.Header // what the server sets, now or later
-	head   http.Header // what it had set when it set the status; the client gets these
-	status int         // 0 until the server has set it
-	way    way
-	body   collected
-	length int64 // how long the server says that the body is; -1 if it does not
-	events events
-	share  share
-	ended  bool // true if the client has got everything
-	sent   struct {
-		status, bytes int
-		failed        bool // true if the client is gone
-	}
-}
 
 // way says how an answer reaches the client.
 type way int
@@ -45,66 +22,55 @@ const (
 	nothing       // not at all: what the server writes is dropped
 )
 
-func newResponse(v *visit, w http.ResponseWriter) *response {
-	a := &response{visit: v, to: w, header: make(http.Header)}
-	a.share.of = v.budget
-	a.body = collected{limit: v.options.MaxAnswer, share: &a.share}
-	return a
-}
-
 // control sets the deadlines of the client.
-func (a *response) control() *http.ResponseController { return http.NewResponseController(a.to) }
+func (v *visit) control() *http.ResponseController { return http.NewResponseController(v.to) }
 
 // flusher is an answer to a client that can get parts of it. Servers look for the method Flush to know that.
-type flusher struct{ *response }
+type flusher struct{ *visit }
 
 // writer returns what the server writes to.
-func (a *response) writer() http.ResponseWriter {
-	if _, ok := a.to.(http.Flusher); ok {
-		return flusher{a}
+func (v *visit) writer() http.ResponseWriter {
+	if _, ok := v.to.(http.Flusher); ok {
+		return flusher{v}
 	}
-	return a
+	return v
 }
 
 // Header returns the headers of the server's answer.
-func (a *response) Header() http.Header { return a.header }
+func (v *visit) Header() http.Header { return v.header }
 
-// SetReadDeadline and SetWriteDeadline let a server that knows nothing of the door set deadlines. The door sets its own
-// whenever it writes.
-
-// SetReadDeadline does nothing, because the door has read the whole request.
-func (a *response) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline does nothing, because the door limits how long the client may take.
-func (a *response) SetWriteDeadline(time.Time) error { return nil }
+// SetReadDeadline and SetWriteDeadline do nothing: the door has read the whole request, and limits how long the client
+// may take.
+func (v *visit) SetReadDeadline(time.Time) error  { return nil }
+func (v *visit) SetWriteDeadline(time.Time) error { return nil }
 
 // WriteHeader sets the status. The first call counts, and a status below 200 is not passed on.
-func (a *response) WriteHeader(status int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.decide(status)
+func (v *visit) WriteHeader(status int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.decide(status)
 }
 
 // Write takes a part of the server's answer.
-func (a *response) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.decide(http.StatusOK)
+func (v *visit) Write(p []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.decide(http.StatusOK)
 	switch {
-	case a.sent.failed:
+	case v.sent.failed:
 		return 0, io.ErrClosedPipe
-	case a.ended || a.way == nothing:
-	case a.way == whole:
-		if err := a.body.add(p); err != nil {
-			a.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
+	case v.ended || v.way == nothing:
+	case v.way == whole:
+		if err := v.body.add(p); err != nil {
+			v.replace(http.StatusBadGateway, "the answer cannot be read: "+err.Error())
 			break
 		}
-		if int64(a.body.text.Len()) == a.length {
-			a.complete()
+		if int64(len(v.body.text)) == v.length {
+			v.complete()
 		}
 	default:
-		a.events.feed(p)
-		a.flow()
+		v.events.feed(p)
+		v.flow()
 	}
 	return len(p), nil
 }
@@ -122,129 +88,130 @@ func (f flusher) Flush() {
 }
 
 // decide sets the way of the answer, once its status and its headers are known.
-func (a *response) decide(status int) {
-	if a.way != undecided || a.ended || status < 200 {
+func (v *visit) decide(status int) {
+	if v.way != undecided || v.ended || status < 200 {
 		return
 	}
-	a.status, a.head = status, maps.Clone(a.header)
-	media := mediaType(a.head)
+	v.status, v.head = status, maps.Clone(v.header)
+	media := mediaType(v.head)
 	switch {
-	case !a.sealSession(a.head):
-		a.replace(http.StatusBadGateway, "its Mcp-Session-Id cannot be sealed, or is repeated")
-		a.cancel()
-	case isEncoded(a.head):
-		a.replace(http.StatusBadGateway, "the answer is encoded")
-	case status == http.StatusAccepted || status == http.StatusNoContent || a.request.Method == http.MethodOptions:
-		a.sendWhole(status, a.head, "")
+	case !v.sealSession(v.head):
+		v.replace(http.StatusBadGateway, "its Mcp-Session-Id cannot be sealed, or is repeated")
+		v.cancel()
+	case isEncoded(v.head):
+		v.replace(http.StatusBadGateway, "the answer is encoded")
+	case status == http.StatusAccepted || status == http.StatusNoContent || v.request.Method == http.MethodOptions:
+		v.sendWhole(status, v.head, nil)
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
-		a.way, a.length = whole, -1
-		if length, err := strconv.ParseInt(a.head.Get("Content-Length"), 10, 64); err == nil {
-			a.length = length
+		v.way, v.length = whole, -1
+		if length, err := strconv.ParseInt(v.head.Get("Content-Length"), 10, 64); err == nil {
+			v.length = length
 		}
-		a.body.expect(a.length) // if the budget is used up, the next write fails
+		v.body.expect(v.length) // if the budget is used up, the next write fails
 	case media == "text/event-stream" && status == http.StatusOK:
-		a.way = flowing
-		removeDigests(a.head)
-		a.head.Del("Content-Length")
-		a.events = events{seal: a.seal, dropped: a.droppedEvent, most: a.options.MaxAnswer, share: &a.share}
-		a.sendHead(status, a.head)
-	case status < 300 && a.waits():
-		a.replace(http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
+		v.way = flowing
+		removeDigests(v.head)
+		v.head.Del("Content-Length")
+		v.events = events{seal: v.seal, dropped: v.droppedEvent, most: v.options.MaxAnswer, share: &v.share}
+		v.sendHead(status, v.head)
+	case status < 300 && v.waits():
+		v.replace(http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
 	default:
-		a.replace(status, "the answer is neither JSON nor a stream of events")
+		v.replace(status, "the answer is neither JSON nor a stream of events")
 	}
 }
 
-func (a *response) droppedEvent(kind string) {
-	a.log("an event of the server was dropped, because this transport has no events of its type",
+func (v *visit) droppedEvent(kind string) {
+	v.log("an event of the server was dropped, because this transport has no events of its type",
 		"endpoint", kind == "endpoint") // "endpoint" is how the HTTP+SSE transport of revision 2024-11-05 begins
 }
 
 // complete sends a JSON answer that is whole.
-func (a *response) complete() {
-	text, sealed := a.body.text.String(), ""
-	if text != "" || a.waits() {
-		sealed = a.seal(text)
+func (v *visit) complete() {
+	var sealed []byte
+	if len(v.body.text) > 0 || v.waits() {
+		sealed = v.seal(v.body.text)
 	}
 	switch {
-	case sealed != "":
-		if sealed != text {
-			removeDigests(a.head)
+	case len(sealed) > 0:
+		if !bytes.Equal(sealed, v.body.text) {
+			removeDigests(v.head)
 		}
-		a.sendWhole(a.status, a.head, sealed)
-	case text == "" && !a.waits():
-		a.sendWhole(a.status, a.head, "")
-	case !a.waits() && a.status < 300:
-		a.sendWhole(http.StatusAccepted, a.head, "")
-	case a.status < 300:
-		a.replace(http.StatusBadGateway, "the message is not for the client")
+		v.sendWhole(v.status, v.head, sealed)
+	case len(v.body.text) == 0 && !v.waits():
+		v.sendWhole(v.status, v.head, nil)
+	case !v.waits() && v.status < 300:
+		v.sendWhole(http.StatusAccepted, v.head, nil)
+	case v.status < 300:
+		v.replace(http.StatusBadGateway, "the message is not for the client")
 	default:
-		a.replace(a.status, "the message is not for the client")
+		v.replace(v.status, "the message is not for the client")
 	}
 }
 
 // flow sends the events that are complete.
-func (a *response) flow() {
-	a.send(a.events.out.String())
-	a.events.out.Reset()
-	a.share.resize(a.events.size())
-	if err := a.events.failed; err != nil && !a.ended {
-		a.log("a stream was ended", "cause", err.Error())
-		a.endEvents()
-		a.cancel()
+func (v *visit) flow() {
+	v.send(v.events.out)
+	if v.events.out = v.events.out[:0]; cap(v.events.out) > chunkSize {
+		v.events.out = nil
+	}
+	v.share.resize(v.events.size())
+	if err := v.events.failed; err != nil && !v.ended {
+		v.log("a stream was ended", "cause", err.Error())
+		v.endEvents()
+		v.cancel()
 	}
 }
 
 // endEvents ends a stream. It drops an event that is not complete, as every client would do. A client that still waits
 // for its answer, and was not told how to come back for it, gets an error.
-func (a *response) endEvents() {
-	if a.waits() && !a.exchange.Answered() && !a.events.resumes && !a.sent.failed {
-		a.logReplaced("the stream ended before the answer")
-		a.send("data: " + a.exchange.Failed() + "\n\n")
+func (v *visit) endEvents() {
+	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.sent.failed {
+		v.logReplaced("the stream ended before the answer")
+		v.send([]byte("data: " + v.exchange.Failed() + "\n\n"))
 	}
-	a.ended = true
+	v.ended = true
 }
 
 // finish ends the answer when the server has returned. If it has failed, the parameter failure says how; otherwise it
 // is "".
-func (a *response) finish(failure string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if failure != "" && a.request.Context().Err() == nil {
-		a.log("the server failed", "cause", failure)
+func (v *visit) finish(failure string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if failure != "" && v.request.Context().Err() == nil {
+		v.log("the server failed", "cause", failure)
+	}
+	if failure == "" {
+		v.decide(http.StatusOK) // as package http does if the server has set no status
 	}
 	switch {
-	case a.ended:
-	case a.way == flowing:
-		a.endEvents()
+	case v.ended:
+	case v.way == flowing:
+		v.endEvents()
 	case failure != "":
-		a.replace(http.StatusBadGateway, failure)
-	case a.way == whole:
-		a.complete()
-	case a.waits():
-		a.replace(http.StatusBadGateway, "the server gave no whole answer")
+		v.replace(http.StatusBadGateway, failure)
 	default:
-		a.decide(http.StatusOK)
+		v.complete()
 	}
-	a.ended = true
+	v.ended = true
 }
 
-func (a *response) logReplaced(why string) {
-	if a.request.Context().Err() == nil && !a.sent.failed { // an ordinary end if the client is gone
-		a.log("an answer was replaced", "status", a.status, "cause", why)
+func (v *visit) logReplaced(why string) {
+	if v.request.Context().Err() == nil && !v.sent.failed { // an ordinary end if the client is gone
+		v.log("an answer was replaced", "status", v.status, "cause", why)
 	}
 }
 
 // replace sends an answer of the door itself, because the client must not see the server's. If the status stays the
 // same, it keeps the headers that tell the client what to do next.
-func (a *response) replace(status int, why string) {
-	if status >= 400 || a.waits() {
-		a.logReplaced(why)
+func (v *visit) replace(status int, why string) {
+	if status >= 400 || v.waits() {
+		v.logReplaced(why)
 	}
 	header := make(http.Header)
-	if status == a.status {
+	if status == v.status {
 		for _, name := range []string{"Www-Authenticate", "Retry-After", "Allow"} {
-			if values := a.head[name]; values != nil {
+			if values := v.head[name]; values != nil {
 				header[name] = values
 			}
 		}
@@ -252,39 +219,40 @@ func (a *response) replace(status int, why string) {
 	body := http.StatusText(status) + "\n"
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
-	case status == http.StatusNotModified || status < 300 && !a.waits():
+	case status == http.StatusNotModified || status < 300 && !v.waits():
 		body = ""
-	case status == http.StatusBadGateway && a.waits():
-		body = a.exchange.Failed()
+	case status == http.StatusBadGateway && v.waits():
+		body = v.exchange.Failed()
 		header.Set("Content-Type", "application/json")
 	}
-	a.sendWhole(status, header, body)
+	v.sendWhole(status, header, []byte(body))
 }
 
 // reply sends an answer of the engine. It is for requests that do not reach the server.
-func (a *response) reply(status int, text string) {
-	a.status = status
-	a.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, text)
+func (v *visit) reply(status int, text string) {
+	v.status = status
+	v.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
 }
 
 // refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
-func (a *response) refuse(status int, reason string) {
-	a.log("a request was refused", "status", status, "cause", reason)
-	a.refuseQuietly(status)
+func (v *visit) refuse(status int, reason string) {
+	v.log("a request was refused", "status", status, "cause", reason)
+	v.refuseQuietly(status)
 }
 
-func (a *response) refuseQuietly(status int) {
+func (v *visit) refuseQuietly(status int) {
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
-	a.control().SetReadDeadline(time.Now().Add(a.options.ClientTimeout))
-	a.sendWhole(status, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, http.StatusText(status)+"\n")
+	v.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
+	header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+	v.sendWhole(status, header, []byte(http.StatusText(status)+"\n"))
 }
 
 // sendWhole sends an answer whose whole body is known, and ends the answer.
-func (a *response) sendWhole(status int, header http.Header, body string) {
-	if a.ended {
+func (v *visit) sendWhole(status int, header http.Header, body []byte) {
+	if v.ended {
 		return
 	}
-	a.way, a.ended = nothing, true
+	v.way, v.ended = nothing, true
 	if header.Del("Content-Length"); status != http.StatusNoContent {
 		header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
@@ -292,15 +260,15 @@ func (a *response) sendWhole(status int, header http.Header, body string) {
 		header.Del("Content-Type")
 		removeDigests(header)
 	}
-	a.sendHead(status, header)
-	if a.send(body); len(body) == 0 {
-		a.flush() // the server may go on for long
+	v.sendHead(status, header)
+	if v.send(body); len(body) == 0 {
+		v.flush() // the server may go on for long
 	}
 }
 
 // sendHead sends the status and the headers.
-func (a *response) sendHead(status int, header http.Header) {
-	out := a.to.Header()
+func (v *visit) sendHead(status int, header http.Header) {
+	out := v.to.Header()
 	for name, values := range header {
 		if name == "Trailer" || name == "Transfer-Encoding" || strings.HasPrefix(name, http.TrailerPrefix) {
 			continue
@@ -310,58 +278,58 @@ func (a *response) sendHead(status int, header http.Header) {
 		}
 		out[name] = values
 	}
-	a.sent.status = status
-	a.to.WriteHeader(status)
+	v.sent.status = status
+	v.to.WriteHeader(status)
 }
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
 // hold up the server, nor hold the memory of the answer when others need it.
-func (a *response) send(part string) {
-	if len(part) == 0 || a.sent.failed {
+func (v *visit) send(part []byte) {
+	if len(part) == 0 || v.sent.failed {
 		return
 	}
-	a.share.wait(func() { a.control().SetWriteDeadline(time.Now()) })
-	defer a.share.resume()
+	v.share.wait(func() { v.control().SetWriteDeadline(time.Now()) })
+	defer v.share.resume()
 	for len(part) > 0 {
-		a.hurry()
-		if a.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
-			a.lose()
+		v.hurry()
+		if v.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
+			v.lose()
 			return
 		}
-		n, err := io.WriteString(a.to, part[:min(len(part), sendAtOnce)])
-		a.sent.bytes += n
-		a.share.progress(n)
+		n, err := v.to.Write(part[:min(len(part), sendAtOnce)])
+		v.sent.bytes += n
+		v.share.progress(n)
 		if err != nil {
-			a.lose()
+			v.lose()
 			return
 		}
 		part = part[n:]
 	}
-	a.flush()
-	if a.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
-		a.control().SetWriteDeadline(time.Time{})
+	v.flush()
+	if v.request.ProtoMajor > 1 { // a deadline would end the stream, even while nothing waits to be written
+		v.control().SetWriteDeadline(time.Time{})
 	}
 }
 
 // flush sends the client what it has not got of the bytes written so far.
-func (a *response) flush() {
-	if err := a.control().Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		a.lose()
+func (v *visit) flush() {
+	if err := v.control().Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		v.lose()
 	}
 }
 
 // lose says that the client is gone.
-func (a *response) lose() {
-	a.sent.failed = true
-	a.cancel()
+func (v *visit) lose() {
+	v.sent.failed = true
+	v.cancel()
 }
 
 const sendAtOnce = 256 << 10
 
 // hurry gives the client time to take the next piece of the answer. At the end it takes what package http, or a handler
 // outside, still writes; for the next request of the connection, package http removes the deadline.
-func (a *response) hurry() {
-	if !a.sent.failed {
-		a.control().SetWriteDeadline(time.Now().Add(a.options.ClientTimeout))
+func (v *visit) hurry() {
+	if !v.sent.failed {
+		v.control().SetWriteDeadline(time.Now().Add(v.options.ClientTimeout))
 	}
 }

@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
@@ -16,19 +16,19 @@ import (
 // request and clearly has no state, question or cursor. It may miss such a message, but never takes another one for it,
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
-func (x *Exchange) isPlainAnswer(message string) bool {
+func (x *Exchange) isPlainAnswer(message []byte) bool {
 	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := strings.CutPrefix(message, `{"jsonrpc":"2.0","id":`)
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
 	if ok {
-		rest, ok = strings.CutPrefix(rest, x.ID)
+		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
 	}
 	if ok {
-		rest, ok = strings.CutPrefix(rest, `,"result":{`)
+		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
 	}
-	return ok && strings.HasSuffix(strings.TrimRight(rest, "\n"), "}}") &&
-		!slices.ContainsFunc(guardedEnds, func(end string) bool { return strings.Contains(rest, end) })
+	return ok && bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) &&
+		!slices.ContainsFunc(guardedEnds, func(end string) bool { return bytes.Contains(rest, []byte(end)) })
 }
 
 // guardedEnds has an end of each name and value that tells of a state, a question or a cursor.
@@ -77,8 +77,8 @@ func (e *Engine) drop(ctx context.Context, why string) string {
 	return ""
 }
 
-// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if the
-// client must not see it.
+// pass takes a message of the server that is no answer to a request of an exchange. It returns the message, or "" if
+// the client must not see it.
 func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	switch {
 	case why != "":
@@ -86,7 +86,8 @@ func (e *Engine) pass(ctx context.Context, m *envelope, why string) string {
 	case m.result.isObject():
 		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
-			return e.drop(ctx, "an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
+			return e.drop(ctx,
+				"an answer that belongs to no request, and has a state or a cursor, or cannot be read in one way only")
 		}
 	case carriesState(&m.params):
 		return e.drop(ctx, "a state in a message that must not have one")
@@ -110,7 +111,8 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return m.text
 	}
 	if x.inSession { // some servers send an answer to another request of the session that has the same id
-		return x.fail(ctx, "a result that asks in a session: only older revisions have sessions, and they have no such results")
+		return x.fail(ctx,
+			"a result that asks in a session: only older revisions have sessions, and they have no such results")
 	}
 	if state.present && !state.isString() {
 		return x.fail(ctx, "a state that is not a text")

@@ -10,17 +10,18 @@ type session struct{ text, id string }
 
 // openSession replaces the client's id of a session by the server's. It refuses the request and returns false if the id
 // was not made for this user. A request that begins a session, or is of a revision without sessions, has none.
-func (v *visit) openSession(a *response, header http.Header) bool {
+func (v *visit) openSession(header http.Header) bool {
 	values := header[sessionHeader]
 	delete(header, sessionHeader)
 	switch {
 	case len(values) > 1:
-		a.refuse(http.StatusBadRequest, "a repeated Mcp-Session-Id")
+		v.refuse(http.StatusBadRequest, "a repeated Mcp-Session-Id")
 		return false
-	case len(values) == 1 && values[0] != "" && !isModern(header) && !(v.exchange != nil && v.exchange.Method == "initialize"):
+	case len(values) == 1 && values[0] != "" && !isModern(header) &&
+		(v.exchange == nil || v.exchange.Method != "initialize"):
 		id, err := v.engine.sessions.Open(v.request.Context(), v.caller, values[0])
 		if err != nil { // the boundary has logged why
-			a.refuseQuietly(http.StatusNotFound)
+			v.refuseQuietly(http.StatusNotFound)
 			return false
 		}
 		v.session = session{values[0], id}

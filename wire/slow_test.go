@@ -265,9 +265,9 @@ type deadlines struct {
 	least       time.Duration
 }
 
-func (d *deadlines) WriteString(text string) (int, error) {
+func (d *deadlines) Write(p []byte) (int, error) {
 	d.least = min(d.least, time.Until(d.write))
-	return d.ResponseRecorder.WriteString(text)
+	return d.ResponseRecorder.Write(p)
 }
 
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }

@@ -20,7 +20,7 @@ func (e *Engine) Stdio(
 ) (in io.ReadCloser, out io.WriteCloser) {
 	toServer, fromDoor := io.Pipe()
 	p := e.Pipe(fromDoor, clientOut, user)
-	p.Server.(*lineEnd).ended = func() {
+	p.Server.(*lineSplitter).ended = func() {
 		fromDoor.Close() // a server that has closed out may read no more, and a write to it would wait for ever
 		p.serverEnded()
 	}
@@ -45,18 +45,13 @@ type Pipe struct {
 	pending  pending
 }
 
-// The greatest length of a line from each side, in bytes, without its line end.
-const (
-	maxClientLine = DefaultMaxRequest
-	maxServerLine = DefaultMaxAnswer
-)
-
-// Pipe returns a pipe between a client that reads from client and a server that reads from server.
+// Pipe returns a pipe between a client that reads from client and a server that reads from server. A line of the client
+// has at most [DefaultMaxRequest] bytes, and a line of the server at most [DefaultMaxAnswer].
 func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
 	p := &Pipe{engine: e, user: user, secret: rand.Text()}
 	p.toServer.stream, p.toClient.stream = server, client
-	p.Client = &lineEnd{lineSplitter{limit: maxClientLine, line: p.clientLine}, func() {}}
-	p.Server = &lineEnd{lineSplitter{limit: maxServerLine, line: p.serverLine}, p.serverEnded}
+	p.Client = &lineSplitter{limit: DefaultMaxRequest, line: p.clientLine, ended: func() {}}
+	p.Server = &lineSplitter{limit: DefaultMaxAnswer, line: p.serverLine, ended: p.serverEnded}
 	return p
 }
 
@@ -65,18 +60,6 @@ func (p *Pipe) Idle() <-chan struct{} { return p.pending.whenIdle() }
 
 // Shut makes sure that nothing more is written to the client.
 func (p *Pipe) Shut() { p.toClient.close() }
-
-// lineEnd is one end of a pipe.
-type lineEnd struct {
-	lineSplitter
-	ended func()
-}
-
-func (e *lineEnd) Close() error {
-	e.close()
-	e.ended()
-	return nil
-}
 
 // clientLine moves a line of the client to the server, or answers it. It returns an error if the client takes no more
 // answers.
@@ -163,9 +146,9 @@ func (p *Pipe) serverEnded() {
 func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 	id, method := m.sameID, m.method != ""
 	if why != "" { // the line will be refused, but the client must get an error for its request
-		var any struct{ ID, Method json.RawMessage }
-		json.Unmarshal([]byte(m.text), &any) // also reads lines that are not UTF-8 or nest too deep
-		id, method = sameID(string(any.ID)), any.Method != nil
+		var loose struct{ ID, Method json.RawMessage }
+		json.Unmarshal([]byte(m.text), &loose) // also reads lines that are not UTF-8 or nest too deep
+		id, method = sameID(string(loose.ID)), loose.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
@@ -186,8 +169,8 @@ func (p *Pipe) note(ctx context.Context, what string, err error) {
 	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
 }
 
-// cancelledID reads a notification that cancels a request. It returns the id of that request, or "" if there is none, as
-// the function sameID does.
+// cancelledID reads a notification that cancels a request. It returns the id of that request, as the function sameID
+// does, or "" if there is none.
 func cancelledID(line []byte) string {
 	var notification struct {
 		Params struct {
