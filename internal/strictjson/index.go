@@ -152,6 +152,9 @@ func (r *reader) memberName(n *names) bool {
 // less reports whether the first name comes before the second.
 func (r *reader) less(a, b name) bool {
 	if a.form == literal && b.form == literal {
+		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {
+			return v < w // most names differ in the first byte
+		}
 		return bytes.Compare(r.text[a.start:a.end], r.text[b.start:b.end]) < 0
 	}
 	return r.compare(a.start, b.start) < 0
