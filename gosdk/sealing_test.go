@@ -9,7 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/gosdk"
 )
 
