@@ -1,6 +1,7 @@
 package tripseal_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -76,4 +77,22 @@ func hasOnly(round *tripseal.Round, handler, elicit string) bool {
 	state, has := round.State()
 	its, elicited := round.Elicit()
 	return state == handler && has == (handler != "") && its == elicit && elicited == (elicit != "")
+}
+
+// pretending is a format that carries no claims, and says that package elicit wrote each state.
+type pretending struct{ readable }
+
+func (f pretending) Open(ctx context.Context, b *tripseal.Binding, token string) (tripseal.Claims, error) {
+	claims, err := f.readable.Open(ctx, b, token)
+	claims.Elicit = true
+	return claims, err
+}
+
+func TestAFormatThatCannotSayWhoseStateItHoldsIsNotBelieved(t *testing.T) {
+	for _, waived := range []tripseal.ClaimSet{allClaims, allClaims &^ tripseal.ClaimElicit} {
+		s := newService(t, tripseal.Config{Format: pretending{}, Waive: waived})
+		if round := s.accept(t, deploy(), "plain.step=1"); !hasOnly(&round, "step=1", "") {
+			t.Errorf("a state counts as one of package elicit, with the waiver of %s", waived)
+		}
+	}
 }

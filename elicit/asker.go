@@ -38,8 +38,9 @@ const maxIdle = 3
 type askerKey struct{}
 
 const (
-	errNoCall = tripseal.PlainError("elicit: the handler of this call cannot ask: wrap it where it is registered, and pass its context on")
-	errOver   = tripseal.PlainError("elicit: a question was asked, or its answer read, after the handler had returned")
+	errNoCall = tripseal.PlainError("elicit: the handler of this call cannot ask: wrap it where it is registered, and " +
+		"pass its context on")
+	errOver = tripseal.PlainError("elicit: a question was asked, or its answer read, after the handler had returned")
 )
 
 // From returns the Asker of the call that the context belongs to. It never returns nil: if the handler of the call was
@@ -143,7 +144,8 @@ func (a *Asker) toSend() map[string]Question {
 		}
 	}
 	if len(list) == 0 {
-		a.fail("every question of this round depends on an answer that must be given again: ask in the same order in every round")
+		a.fail("every question of this round depends on an answer that must be given again: " +
+			"ask in the same order in every round")
 	}
 	if len(list) > tripseal.MaxQuestions {
 		a.fail("%d questions are asked in one round, more than %d", len(list), tripseal.MaxQuestions)
@@ -161,8 +163,8 @@ func (a *Asker) checkProgress() {
 		return
 	}
 	if a.idle++; a.idle > maxIdle {
-		a.fail("more than %d rounds in a row brought no answer that counts: the client sends none, or a question reads differently "+
-			"every time (compute what changes with Once)", maxIdle)
+		a.fail("more than %d rounds in a row brought no answer that counts: the client sends none, or a question "+
+			"reads differently every time (compute what changes with Once)", maxIdle)
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-// Form asks the user to fill in a form with the fields of the struct T: strings, numbers, booleans, times, and slices of
-// strings, whose choices [Enum] lists. A field is required unless its json tag says omitempty or omitzero, or its type is
-// a pointer. The jsonschema tag describes a field to the user. In a field that is not required, an empty text counts as
-// left out. Use it for all that may pass through the client; for secrets use [URL].
+// Form asks the user to fill in a form with the fields of the struct T: strings, numbers, booleans, times, and slices
+// of strings, whose choices [Enum] lists. A field is required unless its json tag says omitempty or omitzero, or its
+// type is a pointer. The jsonschema tag describes a field to the user. In a field that is not required, an empty text
+// counts as left out. Use it for all that may pass through the client; for secrets use [URL].
 func Form[T any](ask *Asker, key, message string, options ...Option) *Answer[T] {
 	f, err := formOf(reflect.TypeFor[T](), options)
 	return askForm(ask, key, message, f, err, func(content string) (value T, err error) {
@@ -150,7 +150,7 @@ func complete(fields []field) error {
 			return fmt.Errorf("the field %s is a slice, which can only be a choice: use Enum", f.name)
 		}
 		if f.format != "" && (!slices.Contains(formats, f.format) || f.list) {
-			return fmt.Errorf("the field %s has the format %q, which is none of %s", f.name, f.format, strings.Join(formats, ", "))
+			return fmt.Errorf("the field %s has the format %q, which is none of %v", f.name, f.format, formats)
 		}
 		for _, choice := range f.enum {
 			if !utf8.ValidString(choice) || !hasFormat(choice, f.format) {
@@ -192,7 +192,7 @@ func fieldsOf(t reflect.Type) (fields []field, err error) {
 			of, f.list = of.Elem(), true
 		}
 		if f.kind = kindOf(of); f.kind == "" {
-			return nil, fmt.Errorf("the field %s is a %v; a form has only strings, numbers, booleans, times and choices", name, of)
+			return nil, fmt.Errorf("the field %s is a %v; a form has only texts, numbers, booleans, times and choices", name, of)
 		}
 		if of == reflect.TypeFor[time.Time]() {
 			f.format = "date-time"

@@ -13,9 +13,9 @@ import (
 // Consent is the answer to a question that asks the user to open a URL. [URL] returns it.
 type Consent struct{ *Answer[struct{}] }
 
-// URL asks the user to open a URL, for example to sign in, to pay, or to enter what must not pass through the client. An
-// accepted answer only means that the user agreed to open it. So find out then whether the user has finished there, and
-// return the error of [Consent.NotYet] if not.
+// URL asks the user to open a URL, for example to sign in, to pay, or to enter what must not pass through the client.
+// An accepted answer only means that the user agreed to open it. So find out then whether the user has finished there,
+// and return the error of [Consent.NotYet] if not.
 //
 // Somebody else may open the URL. Put an id made with [Once] into it, store for which user the id is, and check on the
 // page that this user is signed in.
@@ -43,8 +43,8 @@ func (a *Asker) elicitationID(key, url string) string {
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model for a message. The params are those of a sampling request: a value of your SDK's type,
-// or any other that has the same JSON. R is a type that the result fits. The protocol has deprecated sampling: prefer to
-// call a model yourself.
+// or any other that has the same JSON. R is a type that the result fits. The protocol has deprecated sampling: prefer
+// to call a model yourself.
 func Sample[R any](ask *Asker, key string, params any) *Answer[R] {
 	text, err := json.Marshal(params)
 	if err != nil || len(text) == 0 || text[0] != '{' || hasNull(string(text)) {

@@ -12,10 +12,10 @@ import (
 // if the client repeats a round, Once computes again what that round computed. Use Once for all that must not differ
 // between rounds.
 //
-// Read the answers on which a value depends before you call Once. If such an answer must be given again, the call fails:
-// the value may be wrong for the new answer, and Once computes no value twice. The call also fails if the value would
-// not come back from JSON as it was, or if an earlier release kept a value of another type under the key: give the value
-// another key when you change its type.
+// Read the answers on which a value depends before you call Once. If such an answer must be given again, the call
+// fails: the value may be wrong for the new answer, and Once computes no value twice. The call also fails if the value
+// would not come back from JSON as it was, or if an earlier release kept a value of another type under the key: give
+// the value another key when you change its type.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	var none T
 	if err := ask.stopped(); err != nil {
@@ -49,7 +49,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	text, err := tripseal.EncodeState(computed)
 	same, ok := reread[T](text) // what later rounds will get: a time, for example, loses its monotonic part
 	if err != nil || !ok {
-		ask.fail("the value that Once computes under the key %s does not come back from JSON as it was", tripseal.PlainText(key))
+		ask.fail("the value that Once computes under the key %s does not come back from JSON as it was",
+			tripseal.PlainText(key))
 		return none, ask.pending()
 	}
 	if ask.values == nil {

@@ -44,8 +44,9 @@ func (a *Asker) drop(key string) {
 	}
 	for _, later := range slices.Sorted(maps.Keys(a.values)) {
 		if a.values[later].after >= number {
-			a.fail("the question %s must be asked again, but Once computed the value %s after its answer was read: ask with the "+
-				"same words in every round, or call Once before you read the answer", tripseal.PlainText(key), tripseal.PlainText(later))
+			a.fail("the question %s must be asked again, but Once computed the value %s after its answer was read: ask "+
+				"with the same words in every round, or call Once before you read the answer",
+				tripseal.PlainText(key), tripseal.PlainText(later))
 		}
 	}
 }

@@ -21,39 +21,29 @@ type Question struct {
 	Params        json.RawMessage // the params of a sampling request
 }
 
-// Method returns the method of the request that asks the question.
-func (q *Question) Method() string {
-	switch q.Kind {
-	case tripseal.KindSampling:
-		return "sampling/createMessage"
-	case tripseal.KindRoots:
-		return "roots/list"
-	}
-	return "elicitation/create"
-}
-
 // MarshalJSON returns the request that asks the question.
 func (q Question) MarshalJSON() ([]byte, error) {
 	request := struct {
 		Method string `json:"method"`
 		Params any    `json:"params"`
-	}{q.Method(), struct{}{}}
+	}{"elicitation/create", nil}
+	mode := "form"
 	switch q.Kind {
-	case tripseal.KindForm:
+	case tripseal.KindSampling:
+		request.Method, request.Params = "sampling/createMessage", q.Params
+	case tripseal.KindRoots:
+		request.Method, request.Params = "roots/list", struct{}{}
+	case tripseal.KindURL:
+		mode = "url"
+		fallthrough
+	default:
 		request.Params = struct {
 			Mode    string          `json:"mode"`
 			Message string          `json:"message"`
-			Schema  json.RawMessage `json:"requestedSchema"`
-		}{"form", q.Message, q.Schema}
-	case tripseal.KindURL:
-		request.Params = struct {
-			Mode    string `json:"mode"`
-			Message string `json:"message"`
-			URL     string `json:"url"`
-			ID      string `json:"elicitationId"`
-		}{"url", q.Message, q.URL, q.ElicitationID}
-	case tripseal.KindSampling:
-		request.Params = q.Params
+			Schema  json.RawMessage `json:"requestedSchema,omitempty"`
+			URL     string          `json:"url,omitempty"`
+			ID      string          `json:"elicitationId,omitempty"`
+		}{mode, q.Message, q.Schema, q.URL, q.ElicitationID}
 	}
 	return json.Marshal(request)
 }

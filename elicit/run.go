@@ -25,8 +25,8 @@ type Arrival struct {
 // ArrivalKey is the key of a call's [*Arrival] in its context. Use it in a type of context that has the Arrival itself.
 type ArrivalKey struct{}
 
-// Arrive returns a context for the handler of a request. Call it for every request whose result will be sealed: also for
-// a first one, because a handler asks only if the context says that its questions will be sealed.
+// Arrive returns a context for the handler of a request. Call it for every request whose result will be sealed: also
+// for a first one, because a handler asks only if the context says that its questions will be sealed.
 func Arrive(ctx context.Context, a *Arrival) context.Context {
 	return context.WithValue(ctx, ArrivalKey{}, a)
 }
@@ -62,8 +62,8 @@ const notArrived = "the call has not come through a middleware or door that seal
 	"protect the server, and pass no context of a call to another tool"
 
 // Run calls the handler of a tool, a prompt or a resource. If the handler needs an answer, Run returns the questions to
-// send. Otherwise it returns the handler's error: the handler's result counts if that is nil. If the call must fail, the
-// error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*MisfitError].
+// send. Otherwise it returns the handler's error: the handler's result counts if that is nil. If the call must fail,
+// the error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*MisfitError].
 func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) error) (*Pending, error) {
 	arrival := arrivalOf(ctx, &call)
 	a := &Asker{request: call.Request, can: call.Can}

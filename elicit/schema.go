@@ -45,6 +45,8 @@ type property struct {
 	Default     any       `json:"default,omitempty"`
 }
 
+var fieldKinds = []string{"string", "number", "integer", "boolean"}
+
 type choice struct{ Const, Title, Description string }
 
 // errForm says that an answer does not fit. It never reaches anybody, because it would say something of the answer.
@@ -84,8 +86,9 @@ func parseForm(schema json.RawMessage) (*form, error) {
 		for _, c := range append(inner.OneOf, inner.AnyOf...) {
 			of.enum, of.kind = append(of.enum, c.Const), "string" // items of titled choices need no type
 		}
-		if !slices.Contains([]string{"string", "number", "integer", "boolean"}, of.kind) || of.enum != nil && of.kind != "string" {
-			return nil, fmt.Errorf("has the property %s of the type %q; a form has only strings, numbers, booleans and choices among texts", name, of.kind)
+		if !slices.Contains(fieldKinds, of.kind) || of.enum != nil && of.kind != "string" {
+			return nil, fmt.Errorf("has the property %s of the type %q; a form has only strings, numbers, booleans and "+
+				"choices among texts", name, of.kind)
 		}
 		f.fields = append(f.fields, of)
 	}
@@ -210,7 +213,8 @@ func hasFormat(text, format string) bool {
 		}
 	case "uri":
 		var u *url.URL
-		if u, err = url.Parse(text); err == nil && u.Scheme == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		strange := func(r rune) bool { return r <= ' ' || r > '~' }
+		if u, err = url.Parse(text); err == nil && u.Scheme == "" || strings.ContainsFunc(text, strange) {
 			return false
 		}
 	case "date":

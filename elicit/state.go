@@ -166,7 +166,10 @@ func (r *reader) wording() (w wording) {
 		return w
 	}
 	var all [len(w) + 2]byte // DecodeString would allocate
-	n, err := base64.RawURLEncoding.Decode(all[:], []byte(field)[:min(len(field), base64.RawURLEncoding.EncodedLen(len(w)))])
+	n, err := 0, error(nil)
+	if len(field) == base64.RawURLEncoding.EncodedLen(len(w)) {
+		n, err = base64.RawURLEncoding.Decode(all[:], []byte(field))
+	}
 	r.bad = r.bad || err != nil || n != len(w)
 	copy(w[:], all[:])
 	return w

@@ -29,7 +29,7 @@ func AskingTool[In, Out any](
 func WithAsker[In, Out any](handler mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
 		var none Out
-		asked, err := runTool(ctx, req, func(ctx context.Context) (err error) {
+		asked, err := runTool(ctx, req, func(ctx context.Context, _ *elicit.Asker) (err error) {
 			result, out, err = handler(ctx, req, in)
 			return err
 		})
@@ -43,10 +43,7 @@ func WithAsker[In, Out any](handler mcp.ToolHandlerFor[In, Out]) mcp.ToolHandler
 // RawToolWithAsker is [WithAsker] for a tool that is added with mcp.Server.AddTool.
 func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-		asked, err := runTool(ctx, req, func(ctx context.Context) (err error) {
-			result, err = handler(ctx, req)
-			return err
-		})
+		asked, err := runTool(ctx, req, into(&result, handler, req))
 		if elicit.IsForClient(err) {
 			result := new(mcp.CallToolResult)
 			result.SetError(err)
@@ -59,8 +56,18 @@ func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 	}
 }
 
+// into returns a call of a handler that stores the handler's result.
+func into[Q, R any](
+	result *R, handler func(context.Context, Q) (R, error), req Q,
+) func(context.Context, *elicit.Asker) error {
+	return func(ctx context.Context, _ *elicit.Asker) (err error) {
+		*result, err = handler(ctx, req)
+		return err
+	}
+}
+
 func runTool(
-	ctx context.Context, req *mcp.CallToolRequest, handler func(context.Context) error,
+	ctx context.Context, req *mcp.CallToolRequest, handler func(context.Context, *elicit.Asker) error,
 ) (*mcp.CallToolResult, error) {
 	questions, state, err := run(ctx, req, handler)
 	if err != nil || questions == nil {
@@ -72,10 +79,7 @@ func runTool(
 // PromptWithAsker is [WithAsker] for the handler of a prompt.
 func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
-		questions, state, err := run(ctx, req, func(ctx context.Context) (err error) {
-			result, err = handler(ctx, req)
-			return err
-		})
+		questions, state, err := run(ctx, req, into(&result, handler, req))
 		switch {
 		case err != nil:
 			return nil, withCode(err)
@@ -89,15 +93,13 @@ func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 // ResourceWithAsker is [WithAsker] for the handler of a resource or of a template.
 func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
-		questions, state, err := run(ctx, req, func(ctx context.Context) (err error) {
-			result, err = handler(ctx, req)
-			return err
-		})
+		questions, state, err := run(ctx, req, into(&result, handler, req))
 		switch {
 		case err != nil:
 			return nil, withCode(err)
 		case questions != nil: // for older clients, the SDK requires Contents even beside questions
-			return &mcp.ReadResourceResult{InputRequests: questions, RequestState: state, Contents: []*mcp.ResourceContents{}}, nil
+			none := []*mcp.ResourceContents{}
+			return &mcp.ReadResourceResult{InputRequests: questions, RequestState: state, Contents: none}, nil
 		}
 		return result, nil
 	}
@@ -105,13 +107,13 @@ func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 
 // run calls a handler. If the call asks, run returns the questions and the state.
 func run(
-	ctx context.Context, req mcp.Request, handler func(context.Context) error,
+	ctx context.Context, req mcp.Request, handler func(context.Context, *elicit.Asker) error,
 ) (questions mcp.InputRequestMap, state string, err error) {
 	c, _ := readCall(req)
 	call := elicit.Call{Method: c.method, Target: c.target, Request: req, Meta: c.meta, State: c.token}
 	call.Answers = func() map[string]json.RawMessage { return answersOf(c.answers) }
 	call.Can = func() adapter.Capabilities { return declared(req.GetSession(), c.meta) }
-	pending, err := elicit.Run(ctx, call, func(ctx context.Context, _ *elicit.Asker) error { return handler(ctx) })
+	pending, err := elicit.Run(ctx, call, handler)
 	if failed := (tripseal.WireError{}); errors.As(err, &failed) {
 		return nil, "", &jsonrpc.Error{Code: failed.Code, Message: failed.Message, Data: failed.Data}
 	}

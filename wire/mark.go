@@ -11,8 +11,8 @@ import (
 // that has none. Over HTTP the exchange itself is in the context of the request. Over standard input and output only
 // the message reaches the server. So the door writes the mark of the call, a random text that the engine knows until
 // the answer, into the call's _meta, and removes a mark that the client wrote there. No message takes a mark to the
-// client, which could use it on a transport that has no door. Over HTTP, only a call whose state package elicit wrote has
-// a mark.
+// client, which could use it on a transport that has no door. Over HTTP, only a call whose state package elicit wrote
+// has a mark.
 
 // MarkName is the member of a call's _meta that holds the mark of the call over standard input and output.
 const MarkName = whose.MarkName

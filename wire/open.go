@@ -287,8 +287,8 @@ func (x *Exchange) keepAnswers(ctx context.Context, text string, given []answer)
 	return kept, len(edits) == 0
 }
 
-// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself. Only the
-// mark of the call leads to them: in a session, some SDKs give a call the context of another one.
+// keepForElicit keeps the state that package elicit wrote, and the answers, which package elicit checks itself. Only
+// the mark of the call leads to them: in a session, some SDKs give a call the context of another one.
 func (x *Exchange) keepForElicit(ctx context.Context, state string, given []answer) {
 	kinds, arrival := make(map[string]tripseal.Kind, len(given)), x.arrival
 	arrival.State, arrival.Answers = state, make(map[string]json.RawMessage, len(given))

@@ -1,8 +1,8 @@
 // Package whose tells a state of package elicit from every other state, on its way from a handler to the boundary.
 //
-// Between the two there is an SDK, which knows a state only as a text. Any text can look like a state of package elicit:
-// a handler may keep a client's text as its state. So package elicit signs its state, with a secret that never leaves
-// the process, and the boundary removes the signature when it seals the state. No client ever sees a signature.
+// Between the two there is an SDK, which knows a state only as a text. Any text can look like a state of package
+// elicit: a handler may keep a client's text as its state. So package elicit signs its state, with a secret that never
+// leaves the process, and the boundary removes the signature when it seals the state. No client ever sees a signature.
 package whose
 
 import (
