@@ -249,7 +249,7 @@ func TestANullInAFieldOfAFormCountsAsAbsent(t *testing.T) {
 		`{"a":[null]}`:              "",
 		`{"a":null,"b":{"c":null}}`: "",
 		`[null]`:                    "",
-		`null`:                      "",
+		`null`:                      `{"p":{ "action":"decline" },"q":{"action" : "accept","com.example/x" : [ ]}}`,
 	} {
 		for _, question := range []string{form, url} {
 			r := plainRig(t)

@@ -224,6 +224,9 @@ func kindOf(fields []field) (kind tripseal.Kind) {
 // withoutNulls returns the text of an answer without the members of its content that are null. Some clients write such
 // a member for an optional field that the user left empty.
 func withoutNulls(answer string, content *field) string {
+	if content.Raw == "null" {
+		return changes{{"content", ""}}.apply(answer, 0, answer)
+	}
 	if !strings.HasPrefix(content.Raw, "{") {
 		return answer
 	}

@@ -150,7 +150,7 @@ func wrongAnswers(a *trial, c carrier, answers func(kindCase) []string) {
 
 // nullFields sends a null for a field that the user left empty, as the types of the Python SDK allow.
 func nullFields(a *trial, c carrier) {
-	for _, content := range []string{`{"value":"yes","note":null}`, `{"note":null,"value":"yes"}`, `{"note":null}`} {
+	for _, content := range []string{`{"value":"yes","note":null}`, `{"note":null,"value":"yes"}`, `{"note":null}`, `null`} {
 		rig := a.serve(confirm)
 		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"accept","content":` + content + `}}`))
 		answer := rig.lastCall().answers["confirm"]
