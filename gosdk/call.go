@@ -1,7 +1,8 @@
 package gosdk
 
 import (
-	"slices"
+	"encoding/json"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -52,39 +53,16 @@ func (c *call) request(user tripseal.Principal) tripseal.Request {
 	return r
 }
 
-// jsonOf returns the arguments of a prompt as a JSON object, sorted by name. Bytes that are not UTF-8 stay as they are,
-// so that the boundary refuses them.
+// jsonOf returns the arguments of a prompt as a JSON object. If they are not UTF-8, it returns what the boundary
+// refuses.
 func jsonOf(members map[string]string) []byte {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	text := []byte{'{'}
-	for i, name := range names {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = appendString(append(appendString(text, name), ':'), members[name])
-	}
-	return append(text, '}')
-}
-
-// appendString appends a JSON string.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
-		default:
-			dst = append(dst, c)
+	for name, value := range members {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return []byte{0xff}
 		}
 	}
-	return append(dst, '"')
+	text, _ := json.Marshal(members) // a map of texts can always be written
+	return text
 }
 
 // withInput returns a copy of the request with this state and these answers.

@@ -19,9 +19,9 @@ func (s *Server) Handler(options *mcp.StreamableHTTPOptions) http.Handler {
 	return s.protector.Handler(func(*http.Request) *mcp.Server { return s.server }, options)
 }
 
-// Handler serves clients of all protocol revisions at one URL, in place of mcp.NewStreamableHTTPHandler, whose handler is
-// either stateless, as revision 2026-07-28 requires, or stateful, as questions to older clients require. The options may
-// be nil. Stateless in them is ignored, and a SessionTimeout of 0 means 30 minutes.
+// Handler serves clients of all protocol revisions at one URL, in place of mcp.NewStreamableHTTPHandler, whose handler
+// is either stateless, as revision 2026-07-28 requires, or stateful, as questions to older clients require. The options
+// may be nil. Stateless in them is ignored, and a SessionTimeout of 0 means 30 minutes.
 //
 // The servers that getServer returns must be protected. A session of an older client works for the user that opened it
 // alone, because its id is sealed, and for 24 hours at most. What stands in front limits how many sessions and calls a

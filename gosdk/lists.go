@@ -10,7 +10,7 @@ import (
 	"github.com/tripseal/tripseal/cursor"
 )
 
-// maxCachedMs is a year in milliseconds. The ttlMs of a page extends the life of the page's cursor, but by at most that.
+// maxCachedMs is a year in milliseconds: the ttlMs of a page extends the life of its cursor by at most that.
 const maxCachedMs = 365 * 24 * 60 * 60 * 1000
 
 // serveList serves a list, such as tools/list, with sealed cursors in place of the SDK's cursors.
@@ -42,8 +42,9 @@ func (p *Protector) serveList(
 	case plain == "":
 		return result, nil
 	}
-	// If a cache may serve the page to other users, the cursor works for them too, and outlives the cached page. Any other
-	// cursor is bound to the user, also that of a page with a ttlMs of 0: the SDK marks it as public, but no cache keeps it.
+	// If a cache may serve the page to other users, the cursor works for them too, and outlives the cached page. Any
+	// other cursor is bound to the user, also that of a page with a ttlMs of 0: the SDK marks it as public, but no
+	// cache keeps it.
 	after := cursor.NextPage{Position: []byte(plain)}
 	if cacheable, ok := result.(mcp.CacheableResult); ok && cacheable.GetTTLMs() > 0 {
 		scope := cacheable.GetCacheScope()

@@ -34,20 +34,17 @@ func isOlder(req mcp.Request) bool {
 func (p *Protector) serveOther(
 	ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request,
 ) (mcp.Result, error) {
-	switch r := req.(type) {
-	case *mcp.ServerRequest[*mcp.InitializeParams]:
+	if method == "subscriptions/listen" && isOlder(req) {
+		// No older revision has this method, and some releases of the SDK never end a session on which it was sent.
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
+	}
+	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
+	if ok && r.Params != nil && r.Params.ProtocolVersion >= firstStateless {
 		// A revision that has no sessions has no initialize either. The SDK would agree on an older revision, but serve
 		// the client by the rules of the revision that it asked for.
-		if r.Params != nil && r.Params.ProtocolVersion >= firstStateless {
-			params := *r.Params
-			params.ProtocolVersion = lastStateful
-			req = &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
-		}
-	default:
-		// No older revision has this method, and some releases of the SDK never end a session on which it was sent.
-		if method == "subscriptions/listen" && isOlder(req) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
-		}
+		params := *r.Params
+		params.ProtocolVersion = lastStateful
+		req = &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
 	}
 	return next(ctx, method, req)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,9 +33,9 @@ type PageOptions = cursor.PageOptions
 // written as JSON, in at most 256 bytes: put a key into it, not a row.
 //
 // The cursor is taken out of the arguments before inner middleware, the schema and the handler see them. AddPagedTool
-// panics where mcp.AddTool does, if an argument has the cursor's name in any case, and if PageOptions.Unbound has a name
-// that is no argument. Without an OutputSchema it describes the items as [jsonschema.For] does. Do not register another
-// tool under the name later.
+// panics where mcp.AddTool does, if an argument has the cursor's name in any case, and if PageOptions.Unbound has a
+// name that is no argument. Without an OutputSchema it describes the items as [jsonschema.For] does. Do not register
+// another tool under the name later.
 func AddPagedTool[In, At, Item any](
 	s *Server, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
 ) {
@@ -89,13 +88,12 @@ func addPagedTool[In, At, Item any](
 		content := []mcp.Content{&mcp.TextContent{Text: string(text)}}
 		return &mcp.CallToolResult{StructuredContent: text, Content: content}, nil, nil
 	}
-	s.paged.add(t.Name, &paged) // first, so that no call arrives without its cursor taken out
+	s.paged.Store(t.Name, &paged) // first, so that no call arrives without its cursor taken out
 	mcp.AddTool(s.server, &t, serve)
 	return nil
 }
 
-// servePage returns the result of one page. Its error is one that the SDK's typed tools send as it
-// should be sent.
+// servePage returns the result of one page. Its error is one that the SDK's typed tools send as it should be sent.
 func servePage[At, Item any](
 	ctx context.Context, s *Server, name string, options *PageOptions, req *mcp.CallToolRequest,
 	handler func(after *At) ([]Item, *At, error),
@@ -133,8 +131,8 @@ func inputSchema[In any](given any) ([]byte, error) {
 	return json.Marshal(schema)
 }
 
-// outputSchema returns the JSON of the output schema. The items are described if the SDK's schema
-// library can describe their type.
+// outputSchema returns the JSON of the output schema. The items are described if the SDK's schema library can describe
+// their type.
 func outputSchema[Item any](options *PageOptions) ([]byte, error) {
 	var item json.RawMessage
 	if schema, err := jsonschema.For[Item](nil); err == nil {
@@ -145,27 +143,6 @@ func outputSchema[Item any](options *PageOptions) ([]byte, error) {
 	return options.OutputSchema(item)
 }
 
-// pagedTools has the options of a server's paged tools, by their names.
-type pagedTools struct {
-	mu      sync.RWMutex
-	options map[string]*PageOptions
-}
-
-func (t *pagedTools) add(name string, options *PageOptions) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.options == nil {
-		t.options = make(map[string]*PageOptions)
-	}
-	t.options[name] = options
-}
-
-func (t *pagedTools) of(name string) *PageOptions {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.options[name]
-}
-
 // pageKey is the key in the context of a paged tool's call. Its value is an *arrivedPage.
 type pageKey struct{}
 
@@ -174,19 +151,19 @@ type arrivedPage struct {
 	cursor string
 }
 
-// cutCursors is a receiving middleware that runs right after the one of the Protection. It takes the
-// cursors out of the arguments of paged tools, and puts them into the context.
+// cutCursors is a receiving middleware that runs right after the one of the Protection. It takes the cursors out of the
+// arguments of paged tools, and puts them into the context.
 func (s *Server) cutCursors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
 		if !ok || method != methodTool {
 			return next(ctx, method, req)
 		}
-		options := s.paged.of(call.Params.Name)
-		if options == nil {
+		options, paged := s.paged.Load(call.Params.Name)
+		if !paged {
 			return next(ctx, method, req)
 		}
-		rest, cursor, err := options.Cut(call.Params.Arguments)
+		rest, cursor, err := options.(*PageOptions).Cut(call.Params.Arguments)
 		if err != nil {
 			s.protector.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused",
 				"tool", call.Params.Name, "cause", err.Error())

@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,9 +23,10 @@ type Options struct {
 	// Over HTTP the context comes from the request that opened the session or the connection, even if another user now
 	// sends requests on it. The older SSE transport passes on neither headers nor token: there, check that who posts to
 	// a session is the user that opened it, and then take the user from the context.
-	User func(ctx context.Context, extra *mcp.RequestExtra) (string, error)
+	User User
 	// AllowAnonymous says that callers without a name are expected. Whatever is sealed for them works for everybody
-	// without a name who holds it. Without it, and without User, the log warns once if nobody is authenticated over HTTP.
+	// without a name who holds it. Without it, and without User, the log warns once if nobody is authenticated over
+	// HTTP.
 	AllowAnonymous bool
 	// Unsolicited names the tools that accept answers in a first call, before they have asked anything. Nil means none.
 	Unsolicited []string
@@ -49,8 +51,8 @@ const StartOver = adapter.StartOver
 // change the questions or the arguments of a call: what the client shows, and what the token is bound to, would differ.
 //
 // A call of an older client waits while its user is asked. It holds its arguments once, and the handler's state. It
-// waits for each question for Config.TTL of the boundary, or URLTTL for a link, for at most MaxRounds rounds, and
-// for no longer than MaxFlow. What stands in front of the server limits how many calls a client may have open.
+// waits for each question for Config.TTL of the boundary, or URLTTL for a link, for at most MaxRounds rounds, and for
+// no longer than MaxFlow. What stands in front of the server limits how many calls a client may have open.
 func Protect(server *mcp.Server, boundary *tripseal.Boundary, options *Options) *Server {
 	return NewProtector(boundary, options).Protect(server)
 }
@@ -106,14 +108,11 @@ func (p *Protector) Boundary() *tripseal.Boundary { return p.boundary }
 type Server struct {
 	protector *Protector
 	server    *mcp.Server
-	paged     pagedTools
+	paged     sync.Map // the *PageOptions of paged tools, by their names
 }
 
 // Server returns the SDK's server. Use it to register handlers with the SDK's own functions, such as mcp.AddTool.
 func (s *Server) Server() *mcp.Server { return s.server }
-
-// Boundary returns the boundary that protects the server.
-func (s *Server) Boundary() *tripseal.Boundary { return s.protector.boundary }
 
 // logger returns the logger for the server's operator.
 func (p *Protector) logger() *slog.Logger { return tripseal.Logger(p.options.Logger) }

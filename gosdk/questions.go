@@ -2,7 +2,6 @@ package gosdk
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -41,8 +40,8 @@ func pin(questions mcp.InputRequestMap, room []tripseal.Question) ([]tripseal.Qu
 	return room, nil
 }
 
-// checkDeclared returns the protocol's error -32021 if the client has not declared that it can answer the questions,
-// as revision 2026-07-28 requires.
+// checkDeclared returns the protocol's error -32021 if the client has not declared that it can answer the questions, as
+// revision 2026-07-28 requires.
 func checkDeclared(session mcp.Session, meta map[string]any, questions mcp.InputRequestMap) error {
 	can := declared(session, meta)
 	for _, question := range questions {
@@ -65,16 +64,9 @@ func needOf(question mcp.InputRequest) adapter.Need {
 
 // declared returns what a client has declared that it can answer, in the request's _meta or else in its handshake.
 func declared(session mcp.Session, meta map[string]any) (c adapter.Capabilities) {
-	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
-	case nil:
-	case map[string]any:
-		return adapter.CapabilitiesIn(value)
-	default: // a Go value, from a client in the same process
-		var members map[string]any
-		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &members) == nil {
-			c = adapter.CapabilitiesIn(members)
-		}
-		return c
+	if value, ok := meta[mcp.MetaKeyClientCapabilities]; ok {
+		members, _ := value.(map[string]any)
+		return adapter.CapabilitiesIn(members)
 	}
 	serving, ok := session.(*mcp.ServerSession)
 	if !ok || serving == nil { // a unit test calls the handler: there is no client that lacks anything

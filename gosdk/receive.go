@@ -144,8 +144,8 @@ func (p *Protector) open(ctx context.Context, round *tripseal.Round, c *call, to
 }
 
 // input returns the state and the answers that the handler may see. In a first round nothing was asked, so answers are
-// dropped, except for tools in Options.Unsolicited.
-// What package elicit wrote, and the answers to it, reach package elicit alone.
+// dropped, except for tools in Options.Unsolicited. What package elicit wrote, and the answers to it, reach package
+// elicit alone.
 func (p *Protector) input(ctx *through.Call, round *tripseal.Round, c *call) (string, mcp.InputResponseMap) {
 	if state, ok := round.Elicit(); ok {
 		ctx.Arrival.State, ctx.Arrival.Answers = state, answersOf(c.answers)

@@ -11,9 +11,8 @@ import (
 	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
-// The functions below are for handlers that seal their own states, on a server without [Protect]. Such a handler cannot
-// use a state that was not checked: it gets only the token, and must open it. The SDK sends the questions of such a
-// handler to older clients itself, but only one round of them in a call.
+// The functions below are for handlers that seal their own states, on a server without [Protect]. The SDK sends the
+// questions of such a handler to older clients itself, but only one round of them in a call.
 
 // Request returns what [tripseal.Boundary.Open] needs to know about the request that a handler got: method, target,
 // arguments and user.

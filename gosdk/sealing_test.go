@@ -124,6 +124,13 @@ func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
 	if string(arguments) != `{"a":1}` {
 		t.Error("the arguments are the handler's")
 	}
+	// Two arguments that are not UTF-8 would look alike as JSON.
+	invalid := p.Request(&mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"b": "\xff"}}})
+	if round, err := p.Boundary().Open(t.Context(), invalid, ""); err != nil {
+		t.Error(err)
+	} else if _, err = p.Boundary().Seal(t.Context(), &round, nil); err == nil {
+		t.Error("arguments that are not UTF-8 were sealed")
+	}
 	// A unit test of a handler has neither a session nor a client that could lack a capability.
 	bare := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}}
 	if questions, err := gosdk.Questions(bare, mcp.InputRequestMap{"q": form("?")}); err != nil || len(questions) != 1 {

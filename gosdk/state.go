@@ -12,10 +12,9 @@ import (
 	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
-// ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary. In such a call, State would return whatever the client sent, and the client
-// could read what SetState writes. State and SetState also log this error, to
-// slog.Default().
+// ErrNotProtected is returned by [State] and [SetState] in a call that came through no boundary. In such a call, State
+// would return whatever the client sent, and the client could read what SetState writes. State and SetState also log
+// this error, to slog.Default().
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 
@@ -37,9 +36,8 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 
 // SetState writes a Go value, as JSON, into a result with questions: a
 // *mcp.CallToolResult, *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads
-// the value back in the next round. Pass the context and the request that the handler
-// got. Use SetState when a handler asks something and must remember a value until the
-// answer is there.
+// the value back in the next round. Pass the context and the request that the handler got. Use SetState when a handler
+// asks something and must remember a value until the answer is there.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
 		return logNotProtected(ctx)
@@ -62,12 +60,10 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	return nil
 }
 
-// State returns the value that [SetState] wrote in the previous round. If there is no
-// state, as in the first round, the second result is false. An error other than
-// [ErrNotProtected] means that the state does not fit T: it has members that T does not
-// have, or members of other types. For example, an earlier version of the handler may
-// have written it. The error repeats nothing of the state. Call State at the start of a
-// handler that writes its state with SetState.
+// State returns the value that [SetState] wrote in the previous round. If there is no state, as in the first round, the
+// second result is false. An error other than [ErrNotProtected] means that the state does not fit T: it has members
+// that T does not have, or members of other types. For example, an earlier version of the handler may have written it.
+// The error repeats nothing of the state. Call State at the start of a handler that writes its state with SetState.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {

@@ -12,6 +12,9 @@ import (
 	"github.com/tripseal/tripseal/wire"
 )
 
+// User names the user of a request: see [Options].User.
+type User = func(ctx context.Context, extra *mcp.RequestExtra) (name string, err error)
+
 // TokenUsers names the user of the access token that the SDK's bearer middleware verified, as [TokenUser] does. A
 // request without such a token has no user. It is what [Protect] uses by default.
 func TokenUsers(ctx context.Context, extra *mcp.RequestExtra) (string, error) {
@@ -28,7 +31,7 @@ func TokenUsers(ctx context.Context, extra *mcp.RequestExtra) (string, error) {
 // opaque access tokens, by a keyed digest that does not reveal the token:
 //
 //	gosdk.HeaderUsers(wire.SecretUsers(key, "bearer", wire.BearerToken))
-func HeaderUsers(users wire.Users) func(context.Context, *mcp.RequestExtra) (string, error) {
+func HeaderUsers(users wire.Users) User {
 	return func(ctx context.Context, extra *mcp.RequestExtra) (string, error) {
 		if extra.Header == nil && ctx.Value(http.ServerContextKey) != nil {
 			return "", errNoHeaders
@@ -39,9 +42,7 @@ func HeaderUsers(users wire.Users) func(context.Context, *mcp.RequestExtra) (str
 
 // FirstOf asks each of the functions in turn, until one returns a name or an error. Use it if requests may carry either
 // of two kinds of proof. [TokenUsers] and [HeaderUsers] with [wire.SecretUsers] never name two users alike.
-func FirstOf(
-	users ...func(context.Context, *mcp.RequestExtra) (string, error),
-) func(context.Context, *mcp.RequestExtra) (string, error) {
+func FirstOf(users ...User) User {
 	return func(ctx context.Context, extra *mcp.RequestExtra) (string, error) {
 		for _, user := range users {
 			if name, err := user(ctx, extra); name != "" || err != nil {

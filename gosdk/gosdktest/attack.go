@@ -7,46 +7,38 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Change is a function that changes a message before it is sent. You can write your own.
-// Pass a Change to [Round.Answer] to send what an attacker would send.
+// Change is a function that changes a message before it is sent. You can write your own. Pass a Change to
+// [Round.Answer] to send what an attacker would send.
 type Change func(*Message)
 
-// Tamper changes one character in the middle of the token. Use it as a [Change] to test
-// that a forged token is rejected.
+// Tamper is a [Change] that changes one character in the middle of the token.
 func Tamper(m *Message) { m.Token = replaceAt(m.Token, len(m.Token)/2) }
 
-// Strip removes the token, so that the answers are sent without a state. A protected
-// server ignores such answers and asks its questions again. Use Strip as a [Change].
+// Strip is a [Change] that removes the token: a protected server then ignores the answers, and asks again.
 func Strip(m *Message) { m.Token = "" }
 
-// By returns a [Change] that sends the message as another user. Use it to test that a stolen token
-// is rejected.
+// By returns a [Change] that sends the message as another user. Use it to test that a stolen token is rejected.
 func By(user string) Change { return func(m *Message) { m.User = user } }
 
-// To returns a [Change] that sends the message to another tool, prompt or resource, which need not
-// exist. Use it to test that a token works for one target only.
+// To returns a [Change] that sends the message to another tool, prompt or resource, which need not exist.
 func To(target string) Change { return func(m *Message) { m.Target = target } }
 
-// With returns a [Change] that sends the message with other arguments. Use it to test that a token
-// works for its own arguments only.
+// With returns a [Change] that sends the message with other arguments.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
-// Attack sends the round's token as attackers would: with a changed character, with one more or one
-// less, as another user, as a caller without a name, for another target, for another method, and
-// with another argument (but not for a resource). It fails the test unless the server rejects each
-// of these messages. Then it sends the answers without a token, and fails the test unless the
-// server asks its questions again. Last it sends the genuine token, and fails the test unless the
-// server accepts it. So a server that rejects everything fails the test too. Attack returns the
-// round of the genuine token.
+// Attack sends the round's token as attackers would: with a changed character, with one more or one less, as another
+// user, as a caller without a name, for another target, for another method, and with another argument (but not for a
+// resource). It fails the test unless the server rejects each of these messages. Then it sends the answers without a
+// token, and fails the test unless the server asks its questions again. Last it sends the genuine token, and fails the
+// test unless the server accepts it. So a server that rejects everything fails the test too. Attack returns the round
+// of the genuine token.
 //
-// The handler runs twice: for the answers without a token, and for the genuine token. If the
-// round's caller has no name, Attack leaves out two attacks: the one as another user, and the one
-// as a caller without a name.
+// The handler runs twice: for the answers without a token, and for the genuine token. If the round's caller has no
+// name, Attack leaves out two attacks: the one as another user, and the one as a caller without a name.
 //
-// Do not use Attack with tripseal.Config.AskAgain, because the server then asks again
-// instead of rejecting. Do not use it for tools in gosdk.Options.Unsolicited either.
-// Test these servers and tools with [Round.Answer], and look at the reasons of
-// rejections with sealtest.Events.
+// Do not use Attack with tripseal.Config.AskAgain, because the server then asks again instead of rejecting. Do not use
+// it for tools in gosdk.Options.Unsolicited either. Test these servers and tools with [Round.Answer], and look at the
+// reasons of rejections with sealtest.Events.
 func (r *Round) Attack(answers mcp.InputResponseMap) *Round {
 	t := r.on.t
 	t.Helper()

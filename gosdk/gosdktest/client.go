@@ -13,45 +13,38 @@ import (
 	"github.com/tripseal/tripseal/gosdk/internal/revision"
 )
 
-// Names of users for tests. You may use any other name too; "" means a caller without a
-// name.
+// Names of users for tests. You may use any other name too; "" means a caller without a name.
 const (
 	Alice = "alice" // Connect returns a client of this user
 	Bob   = "bob"   // another user
 )
 
-// Options changes what [Connect] does. Nil or the zero value suits a server that takes
-// its users from access tokens.
+// Options changes what [Connect] does. Nil or the zero value suits a server that takes its users from access tokens.
 type Options struct {
-	// Extra returns what each request of this user carries: an access token, headers, or
-	// both. It is called for every request that has a user. Set it if the server's
-	// gosdk.Options.User reads something other than the token's UserID. Nil means a
-	// token with this UserID and nothing else.
+	// Extra returns what each request of this user carries: an access token, headers, or both. It is called for every
+	// request that has a user. Set it if the server's gosdk.Options.User reads something other than the token's UserID.
+	// Nil means a token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
-	// Older means clients of revision 2025-11-25. They never hold tokens. They get questions during
-	// a call, so set Client too: it answers them. False means clients of revision 2026-07-28.
+	// Older means clients of revision 2025-11-25. They never hold tokens. They get questions during a call, so set
+	// Client too: it answers them. False means clients of revision 2026-07-28.
 	Older bool
-	// Client has the handlers that answer questions. If Client is set, a call returns only
-	// when it is done, on either revision. Nil means a client that declares every kind of
-	// question, but does not answer by itself: the test answers each round with
-	// [Round.Answer].
+	// Client has the handlers that answer questions. If Client is set, a call returns only when it is done, on either
+	// revision. Nil means a client that declares every kind of question, but does not answer by itself: the test
+	// answers each round with [Round.Answer].
 	Client *mcp.ClientOptions
-	// RejectedText must equal the server's gosdk.Options.RejectedText: the text of the
-	// result that a tool call with a rejected token gets. "" means that such a call gets
-	// the protocol's error.
+	// RejectedText must equal the server's gosdk.Options.RejectedText: the text of the result that a tool call with a
+	// rejected token gets. "" means that such a call gets the protocol's error.
 	RejectedText string
 }
 
-// Client calls a server as one user. [Connect] returns the first one, and [Client.As]
-// returns those of other users.
+// Client calls a server as one user. [Connect] returns the first one, and [Client.As] returns those of other users.
 type Client struct {
 	user string
 	*connections
 }
 
-// Connect connects a client of the user [Alice] to a server, in memory, until the test
-// ends. If you use a bubble of testing/synctest, make the server and call Connect inside
-// the bubble. Call Connect at the start of a test.
+// Connect connects a client of the user [Alice] to a server, in memory, until the test ends. If you use a bubble of
+// testing/synctest, make the server and call Connect inside the bubble. Call Connect at the start of a test.
 func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	t.Helper()
 	c := &Client{Alice, &connections{t: t, server: server, byUser: make(map[string]*mcp.ClientSession)}}
@@ -65,8 +58,7 @@ func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	return c
 }
 
-// As returns a client of the given user, for the same server. Use it to test what a user
-// can do with the tokens of another user.
+// As returns a client of the given user, for the same server.
 func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
 
 // Session returns the SDK's session of this user, for methods that Client does not have.
@@ -79,8 +71,7 @@ func (c *Client) Session() *mcp.ClientSession {
 	return session
 }
 
-// connections has one connection for each user, as over HTTP, where users do not share
-// connections.
+// connections has one connection for each user, as over HTTP, where users do not share connections.
 type connections struct {
 	t       testing.TB
 	server  *mcp.Server
@@ -120,8 +111,8 @@ func (c *connections) session(user string) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// extraOf returns a function that makes the RequestExtra for each request of this user.
-// Each request gets its own RequestExtra, because a handler may change it.
+// extraOf returns a function that makes the RequestExtra for each request of this user. Each request gets its own
+// RequestExtra, because a handler may change it.
 func (c *connections) extraOf(user string) func() *mcp.RequestExtra {
 	switch {
 	case user == "":
@@ -146,8 +137,8 @@ func (c *connections) clientOptions() *mcp.ClientOptions {
 	}
 }
 
-// transport gives each request a RequestExtra, as the SDK's HTTP transport does. The
-// SDK passes the RequestExtra on to the handler, whatever the transport.
+// transport gives each request a RequestExtra, as the SDK's HTTP transport does. The SDK passes the RequestExtra on to
+// the handler, whatever the transport.
 type transport struct {
 	mcp.Transport
 	extra func() *mcp.RequestExtra

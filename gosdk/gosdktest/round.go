@@ -11,8 +11,8 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-// CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes. To
-// answer the questions of the tool, call [Round.Answer].
+// CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes. To answer the questions of the
+// tool, call [Round.Answer].
 func (c *Client) CallTool(name string, arguments any) *Round {
 	return c.send(Message{Method: "tools/call", Target: name, Arguments: arguments, User: c.user})
 }
@@ -27,8 +27,8 @@ func (c *Client) ReadResource(uri string) *Round {
 	return c.send(Message{Method: "resources/read", Target: uri, User: c.user})
 }
 
-// Message is what a client sends in one round. A [Change] may change any of its fields.
-// You need it only to write a Change.
+// Message is what a client sends in one round. A [Change] may change any of its fields. You need it only to write a
+// Change.
 type Message struct {
 	Method    string               // tools/call, prompts/get or resources/read
 	Target    string               // the tool, the prompt, or the resource's URI
@@ -38,8 +38,8 @@ type Message struct {
 	Answers   mcp.InputResponseMap // the answers, by the keys of their questions
 }
 
-// Round is one request and what came back. Look at its fields to check what the server
-// did, and call [Round.Answer] to go on.
+// Round is one request and what came back. Look at its fields to check what the server did, and call [Round.Answer] to
+// go on.
 type Round struct {
 	Result    mcp.Result          // nil if the call failed
 	Err       error               // nil unless the call failed
@@ -51,14 +51,12 @@ type Round struct {
 	on   *connections
 }
 
-// Asks reports whether the server needs input for another round. Use it to check that a
-// call is not done yet.
+// Asks reports whether the server needs input for another round. Use it to check that a call is not done yet.
 func (r *Round) Asks() bool { return r.asks }
 
-// Rejected reports whether the call failed with exactly the error of a rejected token.
-// It returns false for any other failure. If [Options].RejectedText is set, it also
-// returns true for a tool result that is an error with exactly this text. Use Rejected to
-// check that an attack failed for the right reason.
+// Rejected reports whether the call failed with exactly the error of a rejected token. It returns false for any other
+// failure. If [Options].RejectedText is set, it also returns true for a tool result that is an error with exactly this
+// text. Use Rejected to check that an attack failed for the right reason.
 func (r *Round) Rejected() bool {
 	if result, ok := r.Result.(*mcp.CallToolResult); ok && r.on.options.RejectedText != "" {
 		return result != nil && result.IsError && r.Text() == r.on.options.RejectedText
@@ -71,8 +69,7 @@ func (r *Round) Rejected() bool {
 	return got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
 }
 
-// Text returns the text of the result, or of the error if the call failed. Use it to
-// check the result of a call, and in the messages of your test.
+// Text returns the text of the result, or of the error if the call failed.
 func (r *Round) Text() string {
 	var texts []string
 	add := func(content mcp.Content) {
@@ -99,9 +96,8 @@ func (r *Round) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// Answer sends the next round: the same request with the round's token and these
-// answers. Before it sends this message, it applies the changes. To replay a token, call
-// Answer again. Several goroutines may call Answer at once.
+// Answer sends the next round: the same request with the round's token and these answers. Before it sends this message,
+// it applies the changes. To replay a token, call Answer again. Several goroutines may call Answer at once.
 func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	r.on.t.Helper()
 	if !r.asks {
@@ -115,8 +111,7 @@ func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	return r.on.send(next)
 }
 
-// Accept returns an accepted answer to the question with this key. For a question about
-// a URL, content is nil. Pass the answer to [Round.Answer].
+// Accept returns an accepted answer to the question with this key. For a question about a URL, content is nil.
 func Accept(key string, content map[string]any) mcp.InputResponseMap {
 	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: content}}
 }
@@ -131,19 +126,26 @@ func (c *connections) send(m Message) *Round {
 	ctx := c.t.Context()
 	switch m.Method {
 	case "tools/call":
-		var result *mcp.CallToolResult
-		if result, r.Err = session.CallTool(ctx, &mcp.CallToolParams{Name: m.Target, Arguments: m.Arguments, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+		params := &mcp.CallToolParams{
+			Name: m.Target, Arguments: m.Arguments, RequestState: m.Token, InputResponses: m.Answers,
+		}
+		result, err := session.CallTool(ctx, params)
+		if r.Err = err; err == nil {
 			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
 		}
 	case "prompts/get":
 		arguments, _ := m.Arguments.(map[string]string)
-		var result *mcp.GetPromptResult
-		if result, r.Err = session.GetPrompt(ctx, &mcp.GetPromptParams{Name: m.Target, Arguments: arguments, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+		params := &mcp.GetPromptParams{
+			Name: m.Target, Arguments: arguments, RequestState: m.Token, InputResponses: m.Answers,
+		}
+		result, err := session.GetPrompt(ctx, params)
+		if r.Err = err; err == nil {
 			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
 		}
 	case "resources/read":
-		var result *mcp.ReadResourceResult
-		if result, r.Err = session.ReadResource(ctx, &mcp.ReadResourceParams{URI: m.Target, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+		params := &mcp.ReadResourceParams{URI: m.Target, RequestState: m.Token, InputResponses: m.Answers}
+		result, err := session.ReadResource(ctx, params)
+		if r.Err = err; err == nil {
 			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
 		}
 	default:

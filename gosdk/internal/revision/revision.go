@@ -14,9 +14,9 @@ const (
 	V2025 = "2025-11-25"
 )
 
-// Connect connects a client. The parameter version is the revision that the client speaks.
-// For V2025, Connect makes the client's server/discover fail, so that the client falls back
-// to V2025: not every release of the SDK has an option to choose the revision.
+// Connect connects a client. The parameter version is the revision that the client speaks. For V2025, Connect makes the
+// client's server/discover fail, so that the client falls back to V2025: not every release of the SDK has an option to
+// choose the revision.
 func Connect(ctx context.Context, client *mcp.Client, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
 	if version == V2025 {
 		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
