@@ -2,12 +2,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tripseal/tripseal/internal/keyfile"
 )
@@ -45,6 +47,26 @@ func (d *Duration) Set(text string) error {
 	}
 	*d = Duration(time.Duration(n)*Day + more)
 	return nil
+}
+
+// Between returns a flag that is a duration between two others.
+func Between(d *time.Duration, least, most time.Duration) pflag.Value {
+	return &between{(*Duration)(d), least, most}
+}
+
+type between struct {
+	*Duration
+	least, most time.Duration
+}
+
+func (b *between) Set(text string) error {
+	was := *b.Duration
+	err := b.Duration.Set(text)
+	if d := time.Duration(*b.Duration); err == nil && (d < b.least || d > b.most) {
+		*b.Duration = was
+		err = fmt.Errorf("not between %s and %s", keyfile.FormatDuration(b.least), keyfile.FormatDuration(b.most))
+	}
+	return err
 }
 
 // DurationVar adds a flag that is a duration.

@@ -606,13 +606,8 @@ func TestConfigurationsThatAreNotSafeAreRefused(t *testing.T) {
 		"no scheme":             func(c *JWTConfig) { c.Issuer = "login.example.com" },
 		"no host":               func(c *JWTConfig) { c.Issuer = "https://:443/" },
 		"a password":            func(c *JWTConfig) { c.Issuer = "https://a:b@login.example.com" },
-		"a query":               func(c *JWTConfig) { c.Issuer = "https://login.example.com?a=b" },
-		"an empty query":        func(c *JWTConfig) { c.Issuer = "https://login.example.com?" },
 		"a fragment":            func(c *JWTConfig) { c.Issuer = "https://login.example.com#" },
-		"a long issuer":         func(c *JWTConfig) { c.Issuer = "https://login.example.com/" + strings.Repeat("a", maxIssuer) },
 		"no audience":           func(c *JWTConfig) { c.Audience = nil },
-		"an empty audience":     func(c *JWTConfig) { c.Audience = []string{"a", ""} },
-		"an odd audience":       func(c *JWTConfig) { c.Audience = []string{"a\n"} },
 		"none":                  func(c *JWTConfig) { c.Algorithms = []string{"RS256", "none"} },
 		"HS256":                 func(c *JWTConfig) { c.Algorithms = []string{"HS256"} },
 		"an unknown algorithm":  func(c *JWTConfig) { c.Algorithms = []string{"ES256K"} },
@@ -620,9 +615,6 @@ func TestConfigurationsThatAreNotSafeAreRefused(t *testing.T) {
 		"an empty algorithm":    func(c *JWTConfig) { c.Algorithms = []string{""} },
 		"keys over http":        func(c *JWTConfig) { c.JWKS = "http://login.example.com/keys" },
 		"keys in a file":        func(c *JWTConfig) { c.JWKS = "keys.json" },
-		"metadata with a quote": func(c *JWTConfig) { c.ResourceMetadata = `https://mcp.example.com/"x` },
-		"metadata over http":    func(c *JWTConfig) { c.ResourceMetadata = "http://mcp.example.com/" },
-		"metadata in two lines": func(c *JWTConfig) { c.ResourceMetadata = "https://mcp.example.com/\r\nX: y" },
 	} {
 		config := JWTConfig{Issuer: "https://login.example.com", Audience: []string{"a"}}
 		if _, err := JWT(t.Context(), config); err != nil {

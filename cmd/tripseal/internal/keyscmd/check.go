@@ -37,9 +37,6 @@ nothing was given to decrypt them.`,
 		Example: `  tripseal keys check new-keys --against /etc/release/keys`,
 		Args:    cli.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.room.check(); err != nil {
-				return err
-			}
 			view, err := c.check(cmd, args[0])
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()

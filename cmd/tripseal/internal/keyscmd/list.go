@@ -29,9 +29,6 @@ fleet makes a second; a warning names a key that may have made half of its 2³²
 Exit code 1 means that services would not load the file.`,
 		Args: cli.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := room.check(); err != nil {
-				return err
-			}
 			view, d, err := look(args[0])
 			if err != nil {
 				return err

@@ -42,9 +42,6 @@ or a secret store.`,
 				fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 				return nil
 			}
-			if err := room.check(); err != nil {
-				return err
-			}
 			k, err := secret.make(cmd)
 			if err != nil {
 				return err

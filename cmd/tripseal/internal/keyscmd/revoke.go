@@ -48,9 +48,6 @@ present key, so keys that were made after the leak must go too.`,
 				}
 				ids = append(ids, tripseal.KeyID(id))
 			}
-			if err := room.check(); err != nil {
-				return err
-			}
 			var successor *keyfile.Key
 			if replace {
 				var err error

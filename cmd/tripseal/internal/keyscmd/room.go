@@ -2,7 +2,6 @@ package keyscmd
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,23 +12,13 @@ import (
 
 // room holds the flags --ttl and --skew. They determine how long an old key must still open
 // tokens.
-type room struct {
-	keyfile.Room // TTL is 0 if --ttl was not given, and Skew is 0 if --skew was not given
-	cmd          *cobra.Command
-}
+type room struct{ keyfile.Room } // a field is 0 if its flag was not given
 
 func (r *room) flags(cmd *cobra.Command) {
-	r.cmd = cmd
-	cli.DurationVar(cmd, &r.TTL, "ttl", 0, "longest TTL of what the keys seal, cursors included (default what the file says, or 1h)")
-	cli.DurationVar(cmd, &r.Skew, "skew", 0, "how far the clocks of the replicas may be off (default what the file says, or 1m)")
-}
-
-func (r *room) check() error {
-	ttl, skew := r.cmd.Flags().Changed("ttl"), r.cmd.Flags().Changed("skew")
-	if ttl && (r.TTL < time.Millisecond || r.TTL > keyfile.MaxTTL) || skew && (r.Skew < time.Millisecond || r.Skew > keyfile.MaxSkew) {
-		return errors.New("--ttl must be more than 0 and at most ten years, --skew more than 0 and at most an hour")
-	}
-	return nil
+	cmd.Flags().Var(cli.Between(&r.TTL, time.Millisecond, keyfile.MaxTTL), "ttl",
+		"longest TTL of what the keys seal, cursors included (default what the file says, or 1h)")
+	cmd.Flags().Var(cli.Between(&r.Skew, time.Millisecond, keyfile.MaxSkew), "skew",
+		"how far the clocks of the replicas may be off (default what the file says, or 1m)")
 }
 
 // forChange returns the lifetime of tokens and the clock skew with which a command changes the

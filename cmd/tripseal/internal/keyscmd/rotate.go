@@ -1,7 +1,6 @@
 package keyscmd
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,12 +32,6 @@ is waiting.`,
   tripseal keys rotate keys --in 30m --ttl 24h`,
 		Args: cli.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if in < 0 || in > keyfile.MaxTTL {
-				return errors.New("--in is not between 0s and ten years")
-			}
-			if err := room.check(); err != nil {
-				return err
-			}
 			k, err := secret.make(cmd)
 			if err != nil {
 				return err
@@ -66,7 +59,8 @@ is waiting.`,
 	}
 	secret.flags(cmd)
 	secret.stdinFlag(cmd)
-	cli.DurationVar(cmd, &in, "in", time.Hour, "when the new key begins to seal; the file must reach every replica before")
+	in = time.Hour
+	cmd.Flags().Var(cli.Between(&in, 0, keyfile.MaxTTL), "in", "when the new key begins to seal; the file must reach every replica before")
 	room.flags(cmd)
 	return cmd
 }
