@@ -116,7 +116,7 @@ func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
 		v.Principal = hex.EncodeToString(d.user[:])
 	}
 	for _, q := range c.Questions {
-		v.Questions = append(v.Questions, vectorQuestion{q.Key, q.Kind})
+		v.Questions = append(v.Questions, vectorQuestion(q))
 	}
 	if c.HasState {
 		state := hex.EncodeToString([]byte(c.State))

@@ -28,6 +28,7 @@ func TestFormsAreWhatElicitationAllows(t *testing.T) {
 		Toppers []string  `json:"toppers,omitempty" jsonschema:"on top"`
 		When    time.Time `json:"when,omitzero"`
 		Hidden  string    `json:"-"`
+		//lint:ignore U1000 a field that is not exported is no field of the form
 		private string
 	}
 	options := []elicit.Option{elicit.TextFormat("mail", "email"), elicit.Enum("size", "S", "M"), elicit.Enum("toppers", "olives", "ham")}
