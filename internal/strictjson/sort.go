@@ -72,8 +72,8 @@ func (r *reader) sort(members []member) {
 	}
 }
 
-// piecesInCommon returns with how many equal pieces all names begin. It reads no more than each name once, and the first
-// name as often as there are names to compare it with.
+// piecesInCommon returns with how many equal pieces all names begin. It reads no more than each name once, and the
+// first name as often as there are names to compare it with.
 func (r *reader) piecesInCommon(members []member) int {
 	most := math.MaxInt
 	for i := 1; i < len(members) && most > 0; i++ {
@@ -125,8 +125,8 @@ const (
 func isLast(piece uint64) bool { return byte(piece) != notLast }
 
 // piece reads one piece of a name, from a position in the text. It returns the piece, and the position of the next
-// piece. A piece always starts with a whole character. If only some bytes of a character fit at the end of a piece,
-// the next piece starts with the whole character again. So a name has the same pieces with and without escapes.
+// piece. A piece always starts with a whole character. If only some bytes of a character fit at the end of a piece, the
+// next piece starts with the whole character again. So a name has the same pieces with and without escapes.
 func (r *reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) { // a short cut for plain characters
 		v := binary.BigEndian.Uint64(r.text[at:])
