@@ -3,6 +3,7 @@ package strictjson
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 	"unicode/utf8"
@@ -50,8 +51,12 @@ func (r *reader) done(members []member) {
 
 // sort sorts members by their names. It refuses the text if two members have the same name.
 func (r *reader) sort(members []member) {
+	same := r.piecesInCommon(members)
 	for i := range members {
-		members[i].piece, _ = r.piece(int(members[i].start))
+		at := int(members[i].start)
+		for range same + 1 {
+			members[i].piece, at = r.piece(at)
+		}
 	}
 	slices.SortFunc(members, func(a, b member) int {
 		if a.piece != b.piece || isLast(a.piece) {
@@ -65,6 +70,25 @@ func (r *reader) sort(members []member) {
 			return
 		}
 	}
+}
+
+// piecesInCommon returns with how many equal pieces all names begin. It reads no more than each name once, and the
+// first name as often as there are names to compare it with.
+func (r *reader) piecesInCommon(members []member) int {
+	most := math.MaxInt
+	for i := 1; i < len(members) && most > 0; i++ {
+		a, b, n := int(members[0].start), int(members[i].start), 0
+		for ; n < most; n++ {
+			var v, w uint64
+			v, a = r.piece(a)
+			w, b = r.piece(b)
+			if v != w || isLast(v) {
+				break
+			}
+		}
+		most = n
+	}
+	return most
 }
 
 // compare compares the names at two positions in the text. The result is negative, zero or positive.
@@ -101,8 +125,8 @@ const (
 func isLast(piece uint64) bool { return byte(piece) != notLast }
 
 // piece reads one piece of a name, from a position in the text. It returns the piece, and the position of the next
-// piece. A piece always starts with a whole character. If only some bytes of a character fit at the end of a piece,
-// the next piece starts with the whole character again. So a name has the same pieces with and without escapes.
+// piece. A piece always starts with a whole character. If only some bytes of a character fit at the end of a piece, the
+// next piece starts with the whole character again. So a name has the same pieces with and without escapes.
 func (r *reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) { // a short cut for plain characters
 		v := binary.BigEndian.Uint64(r.text[at:])
