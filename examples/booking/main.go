@@ -50,6 +50,7 @@ func (d *desk) handler(sdk string, boundary *tripseal.Boundary) (http.Handler, e
 func main() {
 	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 means any")
 	sdk := flag.String("sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
+	forms := flag.Bool("forms", false, "ask with forms only, without the link")
 	url := flag.String("call", "", "`URL` of a server to call from this terminal")
 	flag.Parse()
 	if *url != "" {
@@ -66,7 +67,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	d := &desk{site: "http://" + listener.Addr().String()}
+	site, d := "http://"+listener.Addr().String(), &desk{}
+	if !*forms {
+		d.site = site
+	}
 	handler, err := d.handler(*sdk, boundary)
 	if err != nil {
 		log.Fatal(err)
@@ -74,7 +78,7 @@ func main() {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", handler)
 	mux.HandleFunc("/pay/{number}", d.pay)
-	fmt.Printf("serving %s/mcp\n", d.site)
+	fmt.Printf("serving %s/mcp\n", site)
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
 }
