@@ -10,9 +10,10 @@ import (
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Set a
-// store as [Config.Replay]. Package replay has a store for a single process, and package
-// replay/redisreplay has a store in Redis. Implement a ReplayStore to use another
-// database.
+// store as [Config.Replay]. Package replay has a store for a single process; the packages
+// replay/redisreplay and replay/pgreplay have stores in Redis and in PostgreSQL. Implement a
+// ReplayStore to use another database. There are two kinds more: a [ResultStore] can keep the
+// result of the call that spent a token, and a [NonBlockingStore] never waits.
 //
 // Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use
 // at least until use.Until. When in doubt, Spend returns an error, and the token is rejected. If
