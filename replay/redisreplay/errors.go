@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -46,9 +47,10 @@ var causes = []struct {
 	text tripseal.PlainError
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
-	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~tripseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking; " +
-		"a client that routes reads also needs +readonly and +command"},
+	{isForbidden, "the Redis user lacks a right: " +
+		"it needs ~tripseal:used:* (or the prefix), +eval, +evalsha, +get, +set, +del, +pttl, +info and +time, " +
+		"and for a cluster +cluster|slots, +asking and +command; " +
+		"a client that routes reads also needs +readonly"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, because uses are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
 	{redis.IsLoadingError, "Redis is still loading its data"},
@@ -95,6 +97,11 @@ func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask
+}
+
+// isForbidden reports whether the user lacks a right, for the script or for a command in it.
+func isForbidden(err error) bool {
+	return redis.IsPermissionError(err) || isReply(err) && strings.Contains(err.Error(), "can't run this command")
 }
 
 func isTimeout(err error) bool {
