@@ -60,7 +60,7 @@ func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	epoch := client.Get(t.Context(), epochKey).Val()
-	client.Set(t.Context(), epochKey, "0"+epoch[strings.Index(epoch, " "):], 0) // so that the store refuses no old token
+	client.Set(t.Context(), epochKey, strings.Repeat("0", 12)+"1"+epoch[strings.Index(epoch, " "):], 0) // so that the store refuses no old token
 	now := time.Now()
 	for name, c := range map[string]struct {
 		issued time.Time

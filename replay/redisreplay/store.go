@@ -77,11 +77,11 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 func (s *Store) look(ctx context.Context) error {
 	for tag := range max(1, s.tags) {
 		use := tripseal.Use{Flow: [16]byte{byte(tag)}}
-		answer, err := s.run(ctx, &use, "look", time.Now().UnixMilli(), s.config.Durable)
+		answer, err := s.run(ctx, &use, "look", "", time.Now().UnixMilli(), s.config.Durable)
 		if err != nil {
 			return err
 		}
-		if began, ok := answer.([]any); !ok || len(began) != 1 || began[0] == int64(-1) {
+		if began, ok := answer.([]any); !ok || len(began) != 1 || began[0] == nil {
 			return errReplica
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Store) begin(ctx context.Context, use *tripseal.Use, op string, call [1
 	}
 	keep := int64((keepFor(use, left)-1)/time.Millisecond) + 1
 	answer, err := s.run(ctx, use, op, append([]any{
-		call[:], time.Now().UnixMilli(), s.config.Durable, use.Issued.UnixMilli(), s.config.Skew.Milliseconds(), keep,
+		call[:], time.Now().UnixMilli(), s.config.Durable, use.Issued.Add(-s.config.Skew).UnixMilli(), keep,
 	}, more...)...)
 	switch got := answer.(type) {
 	case nil:
@@ -174,7 +174,7 @@ func (s *Store) run(ctx context.Context, use *tripseal.Use, op string, args ...a
 		prefix += "{" + strconv.Itoa(int(use.Flow[0])%s.tags) + "}"
 	}
 	key := prefix + base64.RawURLEncoding.EncodeToString(use.Flow[:]) + "." + strconv.Itoa(use.Round)
-	answer, err := script.Run(ctx, s.client, []string{key, key + ".result", prefix + "epoch"}, append([]any{op}, args...)...).Result()
+	answer, err := script.Run(ctx, s.client, []string{key, prefix + "epoch", key + ".result"}, append([]any{op}, args...)...).Result()
 	if err != nil {
 		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
 			cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
