@@ -90,7 +90,7 @@ func servedBy(t *testing.T, handle func(args []string) (string, bool)) *redis.Cl
 			}()
 		}
 	}()
-	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2})
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2, MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -127,7 +127,7 @@ func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
 		"-CLUSTERDOWN hush\r\n": "the Redis cluster is down",
 		"-MOVED 1 hush:1\r\n":   "this Redis is part of a cluster: use redis.NewClusterClient",
 		"-ASK 1 hush:1\r\n":     "this Redis is part of a cluster: use redis.NewClusterClient",
-		"-MASTERDOWN hush\r\n":  "the Redis master is down",
+		"-MASTERDOWN hush\r\n":  "Redis refused the command",
 		"-NOREPLICAS hush\r\n":  "Redis has too few replicas",
 		"-OOM hush\r\n":         "Redis is out of memory",
 		"-NOAUTH hush\r\n":      "Redis refused the user or password",

@@ -68,7 +68,7 @@ func (s *Store) checkServer(ctx context.Context, client *redis.Client) error {
 	}
 	if s.config.Durable {
 		config, err := client.ConfigGet(ctx, "*append*").Result()
-		if err != nil && !isReply(err) {
+		if err != nil && !isType[redis.Error](err) {
 			return err
 		}
 		if config["appendfsync"] != "always" || config["no-appendfsync-on-rewrite"] != "no" {

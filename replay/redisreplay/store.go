@@ -5,11 +5,11 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -174,18 +174,40 @@ func (s *Store) run(ctx context.Context, use *tripseal.Use, op string, args ...a
 		prefix += "{" + strconv.Itoa(int(use.Flow[0])%s.tags) + "}"
 	}
 	key := prefix + base64.RawURLEncoding.EncodeToString(use.Flow[:]) + "." + strconv.Itoa(use.Round)
-	answer, err := script.Run(ctx, s.client, []string{key, prefix + "epoch", key + ".result"}, append([]any{op}, args...)...).Result()
-	if err != nil {
-		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
-			cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
-		}
-		return nil, explain(err)
+	answer, err := s.eval(ctx, append([]any{"evalsha", script.Hash(), 3, key, prefix + "epoch", key + ".result", op}, args...))
+	if err == nil && answer == nil {
+		err = errStrange
 	}
-	if answer == nil {
-		return nil, errStrange
+	if err != nil {
+		return nil, explain(err)
 	}
 	return answer, nil
 }
+
+// eval sends the script again if the connection was lost: the server knows the call by its id.
+func (s *Store) eval(ctx context.Context, args []any) (any, error) {
+	for tries := 3; ; tries-- {
+		cmd := command{redis.NewCmd(ctx, args...)}
+		s.client.Process(ctx, cmd)
+		answer, err := cmd.Result()
+		switch {
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+			args[0], args[1] = "eval", source
+		case err == nil, isType[redis.Error](err), ctx.Err() != nil, is(syscall.ECONNREFUSED, redis.ErrClosed)(err), tries <= 1:
+			return answer, err
+		default:
+			if cluster, ok := s.client.(*redis.ClusterClient); ok {
+				cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
+			}
+		}
+	}
+}
+
+// command is a command that the client itself does not send again: it would try for longer than a
+// boundary waits, also if nothing listens.
+type command struct{ *redis.Cmd }
+
+func (command) NoRetry() bool { return true }
 
 // warn logs once for each epoch that tokens are refused, and makes the other epochs of a cluster.
 func (s *Store) warn(epoch []any) {
@@ -213,21 +235,13 @@ func (s *Store) warn(epoch []any) {
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
 // keepFor returns how long the server must remember a use. The parameter timeLeft is the time until
-// use.Until, by the clock of this process. If that clock is ahead, this time is too short, so the
-// result is at least the token's whole lifetime. The result is a duration, so that the server's
-// clock need not agree with the clock of this process. A lifetime longer than maxLifetime is
-// ignored, so that no key of Redis stays for ever.
+// use.Until, by the clock of this process. That clock may be ahead, so the result is at least the
+// token's whole lifetime, unless that makes no sense.
 func keepFor(use *tripseal.Use, timeLeft time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(timeLeft, lifetime)
 	}
-	return timeLeft // the lifetime makes no sense, so use.Issued is ignored
-}
-
-// isReply reports whether the error is a server's reply, and not a network error.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
+	return timeLeft
 }
 
 var _ tripseal.ResultStore = (*Store)(nil)
