@@ -56,23 +56,11 @@ func checkClient(client redis.UniversalClient) error {
 	endsWithContext := false
 	switch c := client.(type) {
 	case *redis.Client: // a client of one server, or of a master found by Sentinel
-		if c == nil {
-			return errNil
-		}
 		endsWithContext = c.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
-		if c == nil {
-			return errNil
-		}
 		endsWithContext = c.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		return errors.New("redisreplay: the client is a *redis.Ring, which moves keys to another server when one is away, " +
-			"so that a token could be spent on both: use a *redis.Client or a *redis.ClusterClient")
-	case nil:
-		return errNil
-	default:
-		return fmt.Errorf("redisreplay: the client is a %T, whose options cannot be seen: "+
-			"pass the *redis.Client or *redis.ClusterClient itself", client)
+	default: // a *redis.Ring moves keys to another server when one is away, so that a token could be spent on both
+		return fmt.Errorf("redisreplay: the client is a %T: pass a *redis.Client, also for Sentinel, or a *redis.ClusterClient", client)
 	}
 	if !endsWithContext {
 		return errors.New("redisreplay: the client ignores the deadlines of contexts, so that a slow Redis would hold up requests: " +
@@ -80,5 +68,3 @@ func checkClient(client redis.UniversalClient) error {
 	}
 	return nil
 }
-
-var errNil = errors.New("redisreplay: the client is nil; make one with redis.NewClient, redis.NewFailoverClient or redis.NewClusterClient")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 
@@ -61,13 +62,11 @@ var causes = []struct {
 	{is(redis.ErrClosed), "the Redis client was closed"},
 	{is(redis.ErrPoolTimeout, redis.ErrPoolExhausted), "all connections to Redis are in use: raise the client's PoolSize"},
 	{is(context.Canceled), "the caller gave up"},
-	{is(context.DeadlineExceeded), "Redis did not answer in time"},
-	{isTimeout, "Redis did not answer in time"},
+	{func(err error) bool { return is(context.DeadlineExceeded)(err) || os.IsTimeout(err) }, "Redis did not answer in time"},
 	{is(syscall.ECONNREFUSED), "nothing listens at the address of Redis"},
 	{is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE), "Redis closed the connection"},
-	{isType[*net.DNSError], "the name of the Redis server cannot be resolved"},
 	{isType[*tls.CertificateVerificationError], "the certificate of the Redis server cannot be verified"},
-	{isType[*net.OpError], "Redis cannot be reached"},
+	{isType[net.Error], "Redis cannot be reached"},
 }
 
 func is(targets ...error) func(error) bool {
@@ -95,9 +94,4 @@ func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
 }

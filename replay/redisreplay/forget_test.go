@@ -41,7 +41,8 @@ var ways = []struct {
 	{"a replica 1 s behind is promoted", true, true, promote(time.Second, false)},
 	{"the same with `min-replicas-to-write 1`", false, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
 	{"`WAIT 1` after each use; the second replica, 1 s behind, is promoted", false, true, promote(time.Second, true)},
-	{"Sentinel fails over to a replica 1 s behind", false, true, sentinel},
+	{"Sentinel fails over to a replica 1 s behind", false, true, sentinel(false)},
+	{"the same, and the master only stood still, and comes back", false, true, sentinel(true)},
 	{"a cluster fails over to a replica that lost its link", false, true, clusterFailover},
 }
 
@@ -397,7 +398,12 @@ func promote(behind time.Duration, wait bool, args ...string) func(*testing.T) s
 	}
 }
 
-func sentinel(t *testing.T) scene {
+// sentinel lets a Sentinel promote a replica, because the master is gone or stands still for a while.
+func sentinel(paused bool) func(*testing.T) scene {
+	return func(t *testing.T) scene { return failover(t, paused) }
+}
+
+func failover(t *testing.T, paused bool) scene {
 	master, replica := startServer(t), startServer(t)
 	link := newRelay(t, master.addr)
 	replica.follow(t, link.addr, master)
@@ -429,7 +435,12 @@ func sentinel(t *testing.T) scene {
 		},
 		prepare: link.hold,
 		forget: func() {
-			master.kill()
+			if paused {
+				master.pause()
+				defer master.resume()
+			} else {
+				master.kill()
+			}
 			link.cut()
 			replica.await(t, "role:master")
 			watcher.await(t, "address="+replica.addr)

@@ -46,11 +46,10 @@ const (
 		"the user starts over; normal for a minute after Redis was new, restarted, flushed or failed over")
 )
 
-// New returns a store that uses the client. The caller closes the client. New returns an
-// error if it finds that a token could work twice or a request could hang. For example,
-// it refuses a server (or any master of a cluster) that evicts keys or does not say
-// which server it is; a replica; a *redis.Ring; a client that ignores deadlines. Call
-// New once, when your MCP server starts.
+// New returns a store that uses the client. The caller closes the client. New returns an error if
+// it finds that a token could work twice or a request could hang: for example, if a server, or any
+// master of a cluster, evicts keys, is a replica, or does not say which server it is. Call New once,
+// when your MCP server starts.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -107,7 +106,10 @@ func (s *Store) begin(ctx context.Context, use *tripseal.Use, op string, call [1
 	if left <= 0 {
 		return begun, errOver
 	}
-	keep := int64((keepFor(use, left)-1)/time.Millisecond) + 1
+	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime { // the clock of this process may be ahead
+		left = max(left, lifetime)
+	}
+	keep := int64((left-1)/time.Millisecond) + 1 // rounded up
 	answer, err := s.run(ctx, use, op, append([]any{
 		call[:], time.Now().UnixMilli(), s.config.Durable, use.Issued.Add(-s.config.Skew).UnixMilli(), keep,
 	}, more...)...)
@@ -190,15 +192,15 @@ func (s *Store) eval(ctx context.Context, args []any) (any, error) {
 		cmd := command{redis.NewCmd(ctx, args...)}
 		s.client.Process(ctx, cmd)
 		answer, err := cmd.Result()
+		lost := err != nil && !isType[redis.Error](err)
+		if cluster, ok := s.client.(*redis.ClusterClient); ok && lost {
+			cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
+		}
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			args[0], args[1] = "eval", source
-		case err == nil, isType[redis.Error](err), ctx.Err() != nil, is(syscall.ECONNREFUSED, redis.ErrClosed)(err), tries <= 1:
+		case !lost, ctx.Err() != nil, is(syscall.ECONNREFUSED, redis.ErrClosed)(err), tries <= 1:
 			return answer, err
-		default:
-			if cluster, ok := s.client.(*redis.ClusterClient); ok {
-				cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
-			}
 		}
 	}
 }
@@ -233,15 +235,5 @@ func (s *Store) warn(epoch []any) {
 
 // maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
-
-// keepFor returns how long the server must remember a use. The parameter timeLeft is the time until
-// use.Until, by the clock of this process. That clock may be ahead, so the result is at least the
-// token's whole lifetime, unless that makes no sense.
-func keepFor(use *tripseal.Use, timeLeft time.Duration) time.Duration {
-	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
-		return max(timeLeft, lifetime)
-	}
-	return timeLeft
-}
 
 var _ tripseal.ResultStore = (*Store)(nil)
