@@ -277,11 +277,7 @@ func TestAHandlerRunsOnceInAFleetWithCrashes(t *testing.T) {
 func TestMoneyMovesOnceThoughProcessesDie(t *testing.T) {
 	d := startPostgres(t)
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, strings.TrimSuffix(d.address, "&pool_max_conns=16"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	conn := d.connect(t)
 	if _, err := conn.Exec(ctx, "CREATE TABLE account (name text, balance int); CREATE TABLE transfer (token int);"+
 		"INSERT INTO account VALUES ('alice', 0), ('bob', 0)"); err != nil {
 		t.Fatal(err)
@@ -299,7 +295,7 @@ func TestMoneyMovesOnceThoughProcessesDie(t *testing.T) {
 	}
 	j.start(t).wait(t)
 	var alice, bob, transfers, tokens int
-	err = conn.QueryRow(ctx, `SELECT (SELECT balance FROM account WHERE name = 'alice'), (SELECT balance FROM account WHERE name = 'bob'),
+	err := conn.QueryRow(ctx, `SELECT (SELECT balance FROM account WHERE name = 'alice'), (SELECT balance FROM account WHERE name = 'bob'),
 		(SELECT count(*) FROM transfer), (SELECT count(DISTINCT token) FROM transfer)`).Scan(&alice, &bob, &transfers, &tokens)
 	if err != nil || alice != -j.tokens || bob != j.tokens || transfers != j.tokens || tokens != j.tokens {
 		t.Errorf("of %d transfers, %d happened, %d of them different: alice has %d, bob %d, %v", j.tokens, transfers, tokens, alice, bob, err)
