@@ -37,7 +37,8 @@ type ReplayStore interface {
 // soon, even if the context has no deadline. Spend does not wait for a network, a file or
 // another goroutine, and holds its locks only for a short time. A boundary calls
 // such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not
-// apply. Implement a NonBlockingStore if your store is in the memory of this process.
+// apply. If it is a [ResultStore], its other methods cannot block either. Implement a
+// NonBlockingStore if your store is in the memory of this process.
 //
 // The suite sealtest.TestReplayStore also checks, as far as a test can, that Spend does not
 // block.

@@ -110,7 +110,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use *tripseal.Us
 	switch {
 	case use.Round < 0 || use.Round > math.MaxUint16:
 		return begun, false, errBadRound
-	case until <= now.wall || until < 0:
+	case until <= now.wall:
 		return begun, false, errExpired
 	case until >= math.MaxUint32:
 		return begun, false, errTooFar
@@ -131,7 +131,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use *tripseal.Us
 			s.owners[use.Owner] = user
 		}
 		s.count(user, 1, 0)
-		e = entry{until: uint32(until), owner: user}
+		e = entry{until: uint32(max(until, 0)), owner: user}
 		s.schedule(deadline{token: id}, now.running+1+until-now.wall) // one second more, because both clocks are rounded down
 	}
 	e.free = false

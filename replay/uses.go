@@ -58,12 +58,15 @@ func (s *SingleProcess) schedule(d deadline, at int64) {
 // more. It returns true if there may be more of them.
 func (s *SingleProcess) expire(now moment) (more bool) {
 	for range maxSwept {
-		for len(s.due[s.next]) == 0 && s.next <= now.running && len(s.due) > 0 {
+		for len(s.due[s.next]) == 0 && s.next <= now.running {
 			delete(s.due, s.next)
 			s.next++
-		}
-		if len(s.due) == 0 {
-			s.next = max(s.next, now.running+1)
+			if now.running-s.next > int64(len(s.due)) { // look for the next deadline instead of trying each second
+				s.next = now.running + 1
+				for at := range s.due {
+					s.next = min(s.next, at)
+				}
+			}
 		}
 		if s.next > now.running {
 			return false
