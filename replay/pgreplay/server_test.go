@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,14 +138,14 @@ func (s *server) start(t *testing.T, settings ...string) {
 	}
 }
 
-// kill ends the server at once, so that it has no time to save anything. The processes that it
-// started notice this and end too.
+// kill ends the server at once, so that it saves nothing. With SIGKILL, it would leave shared memory behind.
 func (s *server) kill() {
 	if s.cmd != nil {
-		s.cmd.Process.Kill()
+		timer := time.AfterFunc(10*time.Second, func() { s.cmd.Process.Kill() })
+		s.cmd.Process.Signal(syscall.SIGQUIT)
 		s.cmd.Wait()
+		timer.Stop()
 		s.cmd = nil
-		os.Remove(filepath.Join(s.dir, "postmaster.pid"))
 	}
 }
 

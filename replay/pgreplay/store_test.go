@@ -84,8 +84,9 @@ func TestTokensAreRefusedForTheSkew(t *testing.T) {
 	defer store.Close()
 	use := newUse()
 	use.Until = use.Until.Add(time.Hour)
-	for ahead, works := range map[time.Duration]bool{0: false, 59 * time.Second: false, 61 * time.Second: true} {
+	for _, ahead := range []time.Duration{0, 59 * time.Second, 61 * time.Second} {
 		use.Issued = time.Now().Add(ahead)
+		works := ahead > time.Minute
 		if first, err := store.Spend(t.Context(), use); first != works || works != (err == nil) {
 			t.Errorf("a token that is dated %v ahead: Spend = %v, %v", ahead, first, err)
 		}

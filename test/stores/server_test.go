@@ -63,7 +63,12 @@ func begin(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt) // so that PostgreSQL leaves no shared memory behind
+		timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+		cmd.Wait()
+	})
 }
 
 func startRedis(t *testing.T) database {
