@@ -167,17 +167,17 @@ func (e entry) again(now moment, claim *tripseal.Claim) tripseal.Begun {
 
 // Renew makes the lease of a call last longer: see [tripseal.ResultStore].
 func (s *SingleProcess) Renew(ctx context.Context, use tripseal.Use, claim tripseal.Claim) error {
-	return s.change(ctx, use, claim, nil)
+	return s.change(ctx, s.now(), use, claim, nil)
 }
 
 // End ends a call: see [tripseal.ResultStore].
 func (s *SingleProcess) End(ctx context.Context, use tripseal.Use, claim tripseal.Claim, end tripseal.End) error {
-	return s.change(ctx, use, claim, &end)
+	return s.change(ctx, s.now(), use, claim, &end)
 }
 
 // change ends a call, or renews its lease if end is nil.
-func (s *SingleProcess) change(ctx context.Context, use tripseal.Use, claim tripseal.Claim, end *tripseal.End) error {
-	now, id := s.now(), token{use.Flow, uint16(use.Round)}
+func (s *SingleProcess) change(ctx context.Context, now moment, use tripseal.Use, claim tripseal.Claim, end *tripseal.End) error {
+	id := token{use.Flow, uint16(use.Round)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
