@@ -91,7 +91,7 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 			s.admin(t, "replicaof", "no", "one")
 		},
 		"an eviction": func(t *testing.T, s *server) {
-			s.admin(t, "config", "set", "maxmemory-policy", "allkeys-random")
+			s.admin(t, "config", "set", "maxmemory-policy", "volatile-random") // which spares the epoch
 			s.admin(t, "config", "set", "maxmemory", "1")
 			s.client(t).Set(t.Context(), "other", "1", 0) // this write makes Redis evict keys
 			s.admin(t, "config", "set", "maxmemory", "0")
@@ -200,6 +200,25 @@ func TestADurableRestartIsNoLoss(t *testing.T) {
 	forgotten(t, store, newUse()) // issued before the epoch
 	for _, args := range [][]string{nil, {"--appendonly", "yes"}, append(durable, "--no-appendfsync-on-rewrite", "yes")} {
 		refused(t, startServer(t, args...).client(t), redisreplay.Config{Durable: true}, "Config.Durable says")
+	}
+}
+
+// TestTheLaterClockDatesAnEpoch sends the script as a process with a wrong clock does, or as one whose command arrives
+// late: after a flush that it was sent before.
+func TestTheLaterClockDatesAnEpoch(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	client := s.client(t)
+	for _, away := range []time.Duration{-time.Hour, time.Hour} {
+		sent := time.Now()
+		keys := []string{key(newUse().Flow), "of:" + away.String(), ""}
+		answer, err := redisreplay.Script.Run(t.Context(), client, keys, "look", "", sent.Add(away).UnixMilli(), false).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if began := time.UnixMilli(answer[0].(int64)); began.Before(sent.Add(max(away, 0)).Truncate(time.Millisecond)) {
+			t.Errorf("with a clock that is %v away, the epoch begins at %v, before %v", away, began, sent)
+		}
 	}
 }
 

@@ -82,7 +82,11 @@ func TestReplicasAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []string{"yes", "no"} {
 		s := startServer(t, "--replica-read-only", readOnly)
+		store := newStore(t, s.client(t))
 		s.admin(t, "replicaof", "127.0.0.1", "1")
+		if first, err := store.Spend(t.Context(), newUse()); first || err == nil || !strings.Contains(err.Error(), "this Redis is a replica") {
+			t.Errorf("on a server that became a replica, Spend = %v, %v", first, err)
+		}
 		refused(t, s.client(t), redisreplay.Config{}, "this Redis is a replica: connect to the master")
 		refused(t, s.as(t, documentedRights...), redisreplay.Config{}, "this Redis is a replica")
 	}
