@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/replay/pgreplay"
@@ -124,9 +126,19 @@ func TestAPromotionForgetsNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	primary := startServer(t)
-	store := newStore(t, primary)
+	newStore(t, primary)
 	primary.admin(t, "CREATE TABLE bare (id bytea PRIMARY KEY)")
 	standby := primary.standby(t)
+	config, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1:" + primary.port + ",127.0.0.1:" + standby.port +
+		"/postgres?sslmode=disable&target_session_attrs=read-write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := pgreplay.New(ctx, config, pgreplay.Config{Skew: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
 	bare := func(s *server, use tripseal.Use) bool {
 		tag, err := s.connect(t).Exec(ctx, "INSERT INTO bare VALUES ($1) ON CONFLICT DO NOTHING", use.Flow[:])
 		if err != nil {
@@ -152,6 +164,16 @@ func TestAPromotionForgetsNothing(t *testing.T) {
 	primary.kill()
 	standby.admin(t, "SELECT pg_promote()")
 	standby.await(t, "SELECT NOT pg_is_in_recovery()")
+	// The store that was there before sees the promotion in its first use.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		first, err := store.Spend(ctx, uses[tokens-1])
+		if err != nil && strings.Contains(err.Error(), "may have forgotten") {
+			break
+		}
+		if first || time.Now().After(deadline) {
+			t.Fatalf("the last use, again: Spend = %v, %v", first, err)
+		}
+	}
 	after := newStore(t, standby)
 	again := 0
 	for _, use := range uses {
