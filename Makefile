@@ -1,5 +1,5 @@
 SHELL = bash
-.PHONY: check test long bench asking fuzz mutate conformance model rotation forget valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
+.PHONY: check test long bench asking fuzz mutate conformance model rotation forget stores valkey fleet rules mutants proxy image proxydiff peers vectors release dist release-tools
 
 check: ## everything that CI checks
 	.ci/run
@@ -10,7 +10,7 @@ test: ## all tests of all modules
 bench: ## against the floor and against what one would use instead
 	cd test/bench && go run .
 
-long: asking fuzz mutate conformance model fleet rotation forget valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
+long: asking fuzz mutate conformance model fleet rotation forget stores valkey rules mutants proxy proxydiff peers release ## everything that takes longer than CI may
 
 fuzz: ## a minute for every fuzz target
 	test/fuzz 1m
@@ -39,6 +39,10 @@ rotation: ## two rotations of the keys of three replicas under load, 50,000 flow
 
 forget: ## every way in which a Redis forgets used tokens
 	. test/install/redis && TRIPSEAL_FORGET=2s go test -count 1 -timeout 20m -v -run "^TestWhatRedisForgetsIsRefused$$" ./replay/redisreplay
+
+stores: ## 10,000 tokens from eight callers, and money that moves, while processes are killed, in Redis and PostgreSQL
+	. test/install/redis && . test/install/postgres && TRIPSEAL_TOKENS=10000 TRIPSEAL_KILLS=200 \
+		go test -count 1 -timeout 20m -v ./test/stores
 
 valkey: ## single use with Valkey
 	. test/install/valkey && go test -count 1 ./replay/redisreplay

@@ -10,8 +10,9 @@ import (
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Set a store as [Config.Replay].
-// Package replay has a store for a single process, and package replay/redisreplay has a store in Redis. Implement a
-// ReplayStore to use another database.
+// Package replay has a store for a single process; the packages replay/redisreplay and replay/pgreplay have stores in
+// Redis and in PostgreSQL. Implement a ReplayStore to use another database. There are two kinds more: a [ResultStore]
+// can keep the result of the call that spent a token, and a [NonBlockingStore] never waits.
 //
 // Spend returns true exactly once for each flow and round, whoever calls it, and remembers the use at least until
 // use.Until. When in doubt, Spend returns an error, and the token is rejected. If the context has already ended, Spend
@@ -31,8 +32,9 @@ type ReplayStore interface {
 
 // NonBlockingStore is a [ReplayStore] whose Spend cannot block. Its Spend always returns soon, even if the context has
 // no deadline. Spend does not wait for a network, a file or another goroutine, and holds its locks only for a short
-// time. A boundary calls such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
-// Implement a NonBlockingStore if your store is in the memory of this process.
+// time. A boundary calls such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply. If
+// it is a [ResultStore], its other methods cannot block either. Implement a NonBlockingStore if your store is in the
+// memory of this process.
 //
 // The suite sealtest.TestReplayStore also checks, as far as a test can, that Spend does not block.
 type NonBlockingStore interface {

@@ -63,7 +63,6 @@ func TestAnObservedStoreCanBlockIfItsStoreCan(t *testing.T) {
 		want  bool
 	}{
 		{"in memory", inner, true},
-		{"in memory, with an observer", newStore(t, replay.Config{Observer: func(replay.Level) {}}), false},
 		{"a function", storeFunc(func(context.Context) (bool, error) { return true, nil }), false},
 		{"a wrapper that embeds", struct{ *replay.SingleProcess }{inner}, false},
 		{"one that cannot be compared", incomparable{ReplayStore: inner}, false},

@@ -26,13 +26,6 @@ func newClocks(t *testing.T, capacity int) *clocks {
 	return &clocks{SingleProcess: store}
 }
 
-// newShard returns a store with a single shard, and that shard too. So a test knows in which
-// shard each use is.
-func newShard(capacity int) (*clocks, *shard) {
-	store := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), 1)
-	return &clocks{SingleProcess: store}, &store.shards[0]
-}
-
 func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 
 // settle lets the store notice a leap of the clock, and then sets both clocks one second ahead.
@@ -42,8 +35,12 @@ func (c *clocks) settle() {
 	c.pass(1)
 }
 
-func (s *SingleProcess) drain(now moment) {
-	s.removeExpired(now)
+func (s *SingleProcess) drain(now moment) { s.sweep(now) }
+
+// spend uses a token at the given time.
+func (s *SingleProcess) spend(ctx context.Context, now moment, use tripseal.Use) (bool, error) {
+	begun, err := s.begin(ctx, now, use, nil)
+	return begun.State == tripseal.CallFirst, err
 }
 
 // useAt returns a use of the token with this number. The token is issued now, and the store
@@ -108,12 +105,12 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 // that the store forgets it. Then it sets the wall clock back to a time at which the token opens
 // again. The store must refuse the token.
 func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
-	c, _ := newShard(1000)
+	c := newClocks(t, 1000)
 	u := c.useAt(1)
 	c.mustSpend(t, u, true)
 	c.pass(13 * 60)
 	c.mustSpend(t, c.useAt(2), true)
-	if c.held.Load() != 1 {
+	if len(c.uses) != 1 {
 		t.Fatal("the use is not forgotten: the test shows nothing")
 	}
 	c.wall -= 10 * 60
@@ -186,8 +183,8 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
-	c.wall -= 3600    // and right again
-	c.oldest.Store(0) // otherwise the store refuses new tokens for the next hour
+	c.wall -= 3600 // and right again
+	c.oldest = 0   // otherwise the store refuses new tokens for the next hour
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(100+i), true)
 	}
@@ -195,13 +192,13 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(200+i), true)
 	}
-	if c.held.Load() != 100 {
-		t.Errorf("%d uses are held, want the 50 of the wrong hour and the 50 new ones", c.held.Load())
+	if len(c.uses) != 100 {
+		t.Errorf("%d uses are held, want the 50 of the wrong hour and the 50 new ones", len(c.uses))
 	}
 	c.pass(3600)
 	c.drain(c.moment)
 	c.mustSpend(t, c.useAt(300), true)
-	if c.held.Load() != 1 {
-		t.Errorf("%d uses are held, want 1", c.held.Load())
+	if len(c.uses) != 1 {
+		t.Errorf("%d uses are held, want 1", len(c.uses))
 	}
 }

@@ -1,14 +1,10 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
 	"log/slog"
-	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -21,14 +17,11 @@ import (
 func FuzzSingleProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		const capacity, limit = 20, 2
-		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)
+		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now())
 		type issued struct {
 			tripseal.Use
 			won       bool
 			due, wall int64 // for a token that was won: its expiry by the monotonic clock, and by the wall clock
-		}
-		if usersShareCounters(s) {
-			t.Skip("by chance, a user would be refused for another one's tokens")
 		}
 		var tokens []*issued
 		var now moment
@@ -100,57 +93,38 @@ func FuzzSingleProcess(f *testing.F) {
 	})
 }
 
-// tokensIn returns the tokens of a bucket.
-func (u *usedTokens) tokensIn(bucket int) iter.Seq2[token, entry] {
-	return func(yield func(token, entry) bool) {
-		for t := u.buckets[bucket].first; t != 0 && yield(t, u.entries[t]); t = u.entries[t].next {
-		}
-	}
-}
-
-// check compares the tokens in the buckets with the counts that the store keeps. They must agree
-// whenever no call is running.
+// check compares the deadlines and the users' counts with the uses. They must agree whenever no
+// call is running.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
-	var owned owners
-	queued := 0
-	for i := range s.shards {
-		used := &s.shards[i].used
-		held := 0
-		for b := range used.buckets {
-			for t, e := range used.tokensIn(b) {
-				if _, ok := used.entries[t]; ok {
-					held++
-				}
-				owned.take(e.owner, math.MaxInt32)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scheduled, uses := make(map[token]bool), make(map[*owner]int)
+	for at, list := range s.due {
+		for _, d := range list {
+			if at < s.next {
+				t.Fatalf("a use is never looked at: it was due in second %d, and the next is %d", at, s.next)
 			}
-		}
-		if held != len(used.entries) || !slices.IsSortedFunc(used.buckets, func(a, b bucket) int { return cmp.Compare(a.due, b.due) }) {
-			t.Fatalf("a shard holds %d tokens, and %d are queued", len(used.entries), held)
-		}
-		queued += held
-	}
-	if held := int(s.held.Load()); queued != held || held > s.config.Capacity {
-		t.Fatalf("%d tokens are counted, and %d queued", held, queued)
-	}
-	for i := range owned {
-		if owned[i].rows != s.owners[i].rows {
-			t.Fatal("the users hold other numbers of tokens than are counted")
+			if !d.result && scheduled[d.token] {
+				t.Fatal("a use is due twice")
+			}
+			scheduled[d.token] = scheduled[d.token] || !d.result
 		}
 	}
-}
-
-// usersShareCounters reports whether one of the users of FuzzSingleProcess shares both of its
-// counters with other users.
-func usersShareCounters(s *SingleProcess) (yes bool) {
-	users := map[*int32]int{}
-	each := func(f func(a, b *int32)) {
-		for who := range byte(16) {
-			_, e := s.newEntry(&tripseal.Use{Owner: [16]byte{who}}, 0)
-			s.owners.change(e.owner, f)
+	for id, e := range s.uses {
+		if !scheduled[id] {
+			t.Fatal("a use never expires")
+		}
+		if e.owner != nil {
+			uses[e.owner]++
 		}
 	}
-	each(func(a, b *int32) { users[a]++; users[b]++ })
-	each(func(a, b *int32) { yes = yes || users[a] > 1 && users[b] > 1 })
-	return yes
+	if len(s.uses) > s.config.Capacity || len(uses) != len(s.owners) {
+		t.Fatalf("%d uses of %d users are held, and %d users are counted", len(s.uses), len(uses), len(s.owners))
+	}
+	for _, o := range s.owners {
+		if o.uses != uses[o] {
+			t.Fatalf("a user has %d uses, and %d are counted", uses[o], o.uses)
+		}
+	}
 }

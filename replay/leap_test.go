@@ -109,7 +109,7 @@ func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 // after a leap of the clock. Any of these goroutines can be the first to notice the leap.
 func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
 	for range 3000 {
-		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)}
+		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now())}
 		c.pass(100)
 		var old [8]tripseal.Use
 		for i := range old {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,31 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/replay"
 )
-
-func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var held []int
-		store := newStore(t, replay.Config{Capacity: 3, Observer: func(level replay.Level) {
-			if level.Capacity != 3 {
-				t.Errorf("a capacity of %d", level.Capacity)
-			}
-			held = append(held, level.Held)
-		}})
-		spend(t, store, use(1, 0, time.Minute), true)
-		spend(t, store, use(2, 0, time.Hour), true)
-		spend(t, store, use(2, 0, time.Hour), false)
-		spend(t, store, use(3, 7, time.Hour), true)
-		refuse(t, store, use(4, 0, time.Hour), replay.ErrFull)
-		time.Sleep(62 * time.Second)
-		refuse(t, store, use(5, 7, time.Hour), replay.ErrOwnerFull) // one use has expired, and no use is added
-		if want := []int{1, 2, 3, 2}; !slices.Equal(held, want) {
-			t.Errorf("the observer saw %v, want %v", held, want)
-		}
-	})
-}
 
 func TestTheLevelCountsOnlyWhatIsNotOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -63,11 +39,10 @@ func TestTheLevelCountsOnlyWhatIsNotOver(t *testing.T) {
 	})
 }
 
-// The store has no logger of its own: its warning goes to the default logger of that time. Its observer panics in vain.
+// The store has no logger of its own: its warning goes to the default logger of that time.
 func TestTheLogWarnsAt80PercentAndOnceMoreAfterTheLevelFell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		panics := func(replay.Level) { panic("an observer's") }
-		store, err := replay.NewSingleProcess(replay.Config{Capacity: 100, Observer: panics})
+		store, err := replay.NewSingleProcess(replay.Config{Capacity: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +56,7 @@ func TestTheLogWarnsAt80PercentAndOnceMoreAfterTheLevelFell(t *testing.T) {
 				next++
 				spend(t, store, use(next, 0, lasts), true)
 			}
+			synctest.Wait()
 			if got := strings.Count(log.String(), "level=WARN"); got != warnings {
 				t.Fatalf("%d warnings, want %d:\n%s", got, warnings, log.String())
 			}
@@ -167,13 +143,4 @@ func TestALogThatHangsHoldsUpNoToken(t *testing.T) {
 			t.Errorf("%d goroutines still wait for the log", n)
 		}
 	})
-}
-
-func TestOnlyAStoreWithoutAnObserverCannotBlock(t *testing.T) {
-	if store := newStore(t, replay.Config{}); store.NonBlocking() != tripseal.ReplayStore(store) {
-		t.Error("the store does not say that it cannot block")
-	}
-	if store := newStore(t, replay.Config{Observer: func(replay.Level) {}}); store.NonBlocking() != nil {
-		t.Error("the observer may block, and the store says that it cannot")
-	}
 }

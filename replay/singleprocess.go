@@ -2,75 +2,49 @@ package replay
 
 import (
 	"context"
-	"hash/maphash"
+	"crypto/subtle"
+	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tripseal/tripseal"
 )
 
-// SingleProcess is a [tripseal.ReplayStore] in the memory of one process. Set it as
+// SingleProcess is a [tripseal.ResultStore] in the memory of one process. Set it as
 // tripseal.Config.Replay if exactly one process opens the tokens.
 type SingleProcess struct {
 	config Config
 	start  time.Time
-	seed   maphash.Seed
 
-	warned  atomic.Bool
-	warning sync.Mutex // held while the log gets a warning
-
-	leaps  sync.Mutex   // held while the two fields below change
-	oldest atomic.Int64 // tokens issued before this time are refused; in Unix milliseconds
-	offset atomic.Int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
-
-	owners owners
-	shards []shard
-
-	_    [64]byte     // so that counting does not slow down other cores that read the fields above
-	held atomic.Int64 // how many used tokens the store remembers
+	mu        sync.Mutex // guards everything below, and is held only for a short time
+	uses      map[token]entry
+	owners    map[[16]byte]*owner
+	due       map[int64][]deadline // by the second of the monotonic clock in which they are due
+	next      int64                // the first second that may have deadlines
+	bytes     int                  // how many bytes all results take
+	oldest    int64                // tokens issued before this time are refused; in Unix milliseconds
+	offset    int64                // how many seconds the wall clock was ahead of the monotonic clock at the last call
+	forgotten int64                // the latest expiry of the uses that were removed; a token that ends no later may have been used
+	warned    bool                 // true if the log got a warning since the level was low
+	warning   bool                 // true while the log gets a warning
 }
-
-// shard is a part of the store. The hash of a token decides to which shard the token
-// belongs. Each shard has its own lock, so that two calls seldom wait for each other.
-type shard struct {
-	mu   sync.Mutex // guards the fields below; locked before a mutex in SingleProcess.owners
-	used usedTokens
-
-	// forgotten is the latest expiry among the uses that were removed. A token with this
-	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
-	// only after the wall clock was set back.
-	forgotten int64
-	_         [64]byte // so that no two shards share a cache line
-}
-
-var (
-	// ErrFull means that a token was refused because the store is full.
-	ErrFull error = tripseal.PlainError("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
-	// ErrOwnerFull means that a token was refused because tokens of its user, at the same
-	// boundary, already fill a tenth of the store.
-	ErrOwnerFull error = tripseal.PlainError("this user holds a tenth of the store of used tokens: " +
-		"limit how many calls a user can make, or raise replay.Config.Capacity")
-)
 
 const (
-	errTooOld = tripseal.PlainError("the token is older than the store of used tokens, and the store cannot know whether this token was used: " +
-		"the user starts over; normal just after a start, or after the clock was set")
+	// ErrFull means that a token was refused because the store is full.
+	ErrFull = tripseal.PlainError("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
+	// ErrOwnerFull means that a token was refused because tokens of its user, at the same
+	// boundary, already fill a tenth of the store.
+	ErrOwnerFull = tripseal.PlainError("this user holds a tenth of the store of used tokens: " +
+		"limit how many calls a user can make, or raise replay.Config.Capacity")
+
+	errTooOld = tripseal.PlainError("the token is older than the store of used tokens, and the store cannot know " +
+		"whether this token was used: the user starts over; normal just after a start, or after the clock was set")
 	errSetBack = tripseal.PlainError("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")
 	errExpired  = tripseal.PlainError("the token has expired")
 	errTooFar   = tripseal.PlainError("the token lasts longer than the store of used tokens can count")
 	errBadRound = tripseal.PlainError("the token's round is not a number that a token can have")
-)
-
-const (
-	maxRound = 1<<16 - 1
-	// maxSwept is the largest number of expired uses that one sweep removes, so that no request has
-	// to wait until all of them are removed.
-	maxSwept = 64
-	// shards is the number of shards. A call that finds no room sweeps all of them before it
-	// refuses the token.
-	shards = 32
+	errNotHeld  = tripseal.PlainError("the call does not hold the lease of its token")
 )
 
 // NewSingleProcess returns an empty store. It sleeps for a millisecond, because dates are in
@@ -81,131 +55,153 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 		return nil, err
 	}
 	called := time.Now()
-	time.Sleep(time.Millisecond) // so that every token issued after this line has a later date than the time above
-	s := newSingleProcess(config, time.Now(), shards)
-	s.oldest.Store(called.UnixMilli() + 1)
+	time.Sleep(time.Millisecond)
+	s := newSingleProcess(config, time.Now())
+	s.oldest = called.UnixMilli() + 1
 	return s, nil
 }
 
-func newSingleProcess(config Config, start time.Time, shards int) *SingleProcess {
-	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), shards: make([]shard, shards)}
-	s.oldest.Store(start.UnixMilli())
-	return s
+func newSingleProcess(config Config, start time.Time) *SingleProcess {
+	return &SingleProcess{
+		config: config, start: start, oldest: start.UnixMilli(),
+		uses: make(map[token]entry), owners: make(map[[16]byte]*owner), due: make(map[int64][]deadline),
+	}
 }
 
-// Spend spends a token: see [tripseal.ReplayStore]. A boundary calls Spend for each token
-// that is otherwise accepted.
+// NonBlocking returns s: see [tripseal.NonBlockingStore].
+func (s *SingleProcess) NonBlocking() tripseal.ReplayStore { return s }
+
+// Spend spends a token: see [tripseal.ReplayStore].
 func (s *SingleProcess) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	return s.spend(ctx, s.now(), use)
+	begun, err := s.begin(ctx, s.now(), use, nil)
+	return begun.State == tripseal.CallFirst, err
 }
 
-// NonBlocking returns s, or nil if the store has an observer: see [tripseal.NonBlockingStore].
-// Spend calls the observer, which may block. Without an observer, Spend waits only for the
-// log: at most one second, and only when it writes a warning.
-func (s *SingleProcess) NonBlocking() tripseal.ReplayStore {
-	if s.config.Observer != nil {
-		return nil
-	}
-	return s
+// Begin uses a token for a call: see [tripseal.ResultStore].
+func (s *SingleProcess) Begin(ctx context.Context, use tripseal.Use, claim tripseal.Claim) (tripseal.Begun, error) {
+	return s.begin(ctx, s.now(), use, &claim)
 }
 
-func (s *SingleProcess) spend(ctx context.Context, now moment, use tripseal.Use) (first bool, err error) {
+// begin uses a token for a call, or for Spend if there is no claim.
+func (s *SingleProcess) begin(ctx context.Context, now moment, use tripseal.Use, claim *tripseal.Claim) (tripseal.Begun, error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
-	due := now.running + 1 + until - now.wall               // one second more, because now.running and now.wall are rounded down
-	s.watch(now)
-	// 1. Refuse a use that makes no sense.
-	switch {
-	case use.Round < 0 || use.Round > maxRound:
-		return false, errBadRound
-	case until <= now.wall:
-		return false, errExpired
-	case until >= never:
-		return false, errTooFar
+	for {                                                   // if there is no room, remove expired uses and try again
+		begun, more, err := s.decide(ctx, now, &use, until, claim)
+		if !more || err != ErrFull && err != ErrOwnerFull {
+			return begun, err
+		}
 	}
-	// 2. Spend the token. If there is no room, remove expired uses everywhere and try again.
-	token, entry := s.newEntry(&use, until)
-	first, removed, err := s.decide(ctx, now, token, entry, due, use.Issued)
-	for more := true; more && (err == ErrFull || err == ErrOwnerFull); {
-		var swept, removedToo int
-		swept, more = s.sweepAll(now)
-		first, removedToo, err = s.decide(ctx, now, token, entry, due, use.Issued)
-		removed += swept + removedToo
-	}
-	if first || removed > 0 {
-		s.report(now)
-	}
-	return first, err
 }
 
-// decide spends the token if that is allowed, and returns what Spend returns. It also sweeps the
-// token's shard, and returns how many expired uses the sweep removed.
-func (s *SingleProcess) decide(ctx context.Context, now moment, t token, e entry, due int64, issued time.Time) (first bool, removed int, err error) {
-	shard := &s.shards[uint64(t)%uint64(len(s.shards))]
-	shard.mu.Lock()
-	defer shard.mu.Unlock()
+// decide uses the token if that is allowed. It returns true if there may be more expired uses.
+func (s *SingleProcess) decide(ctx context.Context, now moment, use *tripseal.Use, until int64, claim *tripseal.Claim) (
+	begun tripseal.Begun, more bool, err error,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return false, 0, err // the caller gave up while this call waited for the lock
+		return begun, false, err // the caller gave up while this call waited for the lock
 	}
-	removed, _ = s.sweepLocked(shard, now)
-	switch _, used := shard.used.entries[t]; {
-	case used:
-		return false, removed, nil
-	case issued.UnixMilli() < s.oldest.Load():
-		return false, removed, errTooOld
-	case int64(e.until) <= shard.forgotten:
-		return false, removed, errSetBack
-	case !s.owners.take(e.owner, max(1, s.config.Capacity/10)):
-		return false, removed, ErrOwnerFull
-	case !s.takeRoom():
-		s.owners.release(e.owner)
-		return false, removed, ErrFull
+	s.watch(now)
+	more = s.expire(now)
+	id := token{use.Flow, uint16(use.Round)}
+	e, known := s.uses[id]
+	user := s.owners[use.Owner]
+	switch {
+	case use.Round < 0 || use.Round > math.MaxUint16:
+		return begun, false, errBadRound
+	case until <= now.wall:
+		return begun, false, errExpired
+	case until >= math.MaxUint32:
+		return begun, false, errTooFar
+	case known && !e.free:
+		return e.again(now, claim), more, nil
+	case use.Issued.UnixMilli() < s.oldest:
+		return begun, more, errTooOld
+	case until <= s.forgotten:
+		return begun, more, errSetBack
+	case !known && user != nil && user.uses >= max(1, s.config.Capacity/10):
+		return begun, more, ErrOwnerFull
+	case !known && len(s.uses) >= s.config.Capacity:
+		return begun, more, ErrFull
 	}
-	shard.used.add(t, e, due)
-	return true, removed, nil
-}
-
-// takeRoom counts one more use, or returns false if the store is full.
-func (s *SingleProcess) takeRoom() bool {
-	for {
-		held := s.held.Load()
-		if held >= int64(s.config.Capacity) {
-			return false
+	if !known {
+		if user == nil && use.Owner != [16]byte{} {
+			user = &owner{id: use.Owner}
+			s.owners[use.Owner] = user
 		}
-		if s.held.CompareAndSwap(held, held+1) {
-			return true
-		}
+		s.count(user, 1, 0)
+		e = entry{until: uint32(max(until, 0)), owner: user}
+		s.schedule(deadline{token: id}, now.running+1+until-now.wall) // one second more, because both clocks are rounded down
 	}
-}
-
-// sweepAll removes some expired uses of each shard. It returns how many it removed, and true
-// if any are left.
-func (s *SingleProcess) sweepAll(now moment) (removed int, more bool) {
-	for i := range s.shards {
-		n, left := s.sweep(&s.shards[i], now)
-		removed, more = removed+n, more || left
+	e.free = false
+	if claim != nil {
+		e.call = &call{id: claim.Call, tag: claim.Tag, ends: now.exact + claim.Lease}
 	}
-	return removed, more
+	s.uses[id] = e
+	s.notice()
+	return tripseal.Begun{State: tripseal.CallFirst}, more, nil
 }
 
-// sweep does the same as sweepAll, for one shard.
-func (s *SingleProcess) sweep(shard *shard, now moment) (removed int, more bool) {
-	shard.mu.Lock()
-	defer shard.mu.Unlock()
-	return s.sweepLocked(shard, now)
+// again says what became of the call that used the token. If that call was lost and may be
+// repeated, the new call takes its place.
+func (e entry) again(now moment, claim *tripseal.Claim) tripseal.Begun {
+	c := e.call
+	switch {
+	case claim == nil || c == nil || subtle.ConstantTimeCompare(c.tag[:], claim.Tag[:]) != 1:
+		return tripseal.Begun{State: tripseal.CallOther}
+	case c.done && c.result != nil && now.exact < c.ends:
+		return tripseal.Begun{State: tripseal.CallDone, Result: c.result}
+	case c.done:
+		return tripseal.Begun{State: tripseal.CallNotKept}
+	case now.exact < c.ends && c.id == claim.Call:
+		return tripseal.Begun{State: tripseal.CallFirst} // this Begin was sent again
+	case now.exact < c.ends:
+		return tripseal.Begun{State: tripseal.CallRunning}
+	case !claim.Repeat:
+		return tripseal.Begun{State: tripseal.CallLost}
+	}
+	c.id, c.ends = claim.Call, now.exact+claim.Lease
+	return tripseal.Begun{State: tripseal.CallFirst}
 }
 
-// sweepLocked does what sweep does. The caller holds the shard's lock.
-func (s *SingleProcess) sweepLocked(shard *shard, now moment) (removed int, more bool) {
-	more = shard.used.expire(now, maxSwept, func(e entry) {
-		shard.forgotten = max(shard.forgotten, int64(e.until))
-		s.owners.release(e.owner)
-		s.held.Add(-1)
-		removed++
-	})
-	return removed, more
+// Renew makes the lease of a call last longer: see [tripseal.ResultStore].
+func (s *SingleProcess) Renew(ctx context.Context, use tripseal.Use, claim tripseal.Claim) error {
+	return s.change(ctx, s.now(), use, claim, nil)
 }
 
-var _ tripseal.NonBlockingStore = (*SingleProcess)(nil)
+// End ends a call: see [tripseal.ResultStore].
+func (s *SingleProcess) End(ctx context.Context, use tripseal.Use, claim tripseal.Claim, end tripseal.End) error {
+	return s.change(ctx, s.now(), use, claim, &end)
+}
+
+// change ends a call, or renews its lease if end is nil.
+func (s *SingleProcess) change(ctx context.Context, now moment, use tripseal.Use, claim tripseal.Claim, end *tripseal.End) error {
+	id := token{use.Flow, uint16(use.Round)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e := s.uses[id]
+	c := e.call
+	switch {
+	case c == nil || c.id != claim.Call || !c.done && now.exact >= c.ends || c.done && (end == nil || end.GiveBack):
+		return errNotHeld
+	case c.done: // this End was sent again
+	case end == nil:
+		c.ends = now.exact + claim.Lease
+	case end.GiveBack: // the entry stays, so that a token that is given back again and again leaves no garbage
+		e.free, e.call = true, nil
+		s.uses[id] = e
+	default:
+		c.done = true
+		s.keep(now, id, e, end.Result, end.Keep)
+	}
+	return nil
+}
+
+var (
+	_ tripseal.NonBlockingStore = (*SingleProcess)(nil)
+	_ tripseal.ResultStore      = (*SingleProcess)(nil)
+)

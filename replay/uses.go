@@ -1,111 +1,119 @@
 package replay
 
 import (
-	"cmp"
-	"hash/maphash"
-	"maps"
-	"math"
-	"slices"
-
-	"github.com/tripseal/tripseal"
+	"bytes"
+	"time"
 )
-
-// usedTokens holds the used tokens of a shard. It finds a token by its hash, and finds expired
-// tokens in the order of their expiry.
-type usedTokens struct {
-	entries map[token]entry
-	largest int      // the largest number of entries since the map was made
-	buckets []bucket // sorted by the field due
-}
-
-// bucket is a list of tokens.
-type bucket struct {
-	// due is the earliest time at which a sweep checks whether these tokens have expired. It is in
-	// seconds since the store started, by the monotonic clock.
-	due   int64
-	first token
-}
 
 type (
-	// token is the hash of a token, with a seed that only this process knows. An unused
-	// token with the same hash as a used one is refused. With 100,000 used tokens, the chance
-	// that this happens to any of a billion unused ones is less than one in 100,000.
-	// 0 means no token.
-	token uint64
-	// owner is the hash of a user. 0 means no user.
-	owner uint32
+	// token says which token was used.
+	token struct {
+		flow  [16]byte
+		round uint16
+	}
+	// entry is what the store remembers of a used token.
+	entry struct {
+		until uint32 // when the token expires by the wall clock, in seconds since the store started
+		free  bool   // true if the token was given back, so that it works again
+		owner *owner // nil means no user
+		call  *call  // nil if the token was used by Spend
+	}
+	// call is what the store remembers of the call that used a token.
+	call struct {
+		id     [16]byte
+		tag    [32]byte
+		done   bool
+		ends   time.Duration // when the lease ends, or how long the result is kept, by moment.exact
+		result []byte        // nil if it is not kept
+	}
+	// owner counts what one user has in the store.
+	owner struct {
+		id          [16]byte
+		uses, bytes int
+	}
 )
 
-// entry is what the store remembers of a token.
-type entry struct {
-	until uint32 // when the token expires by the wall clock, in seconds since the store started
-	owner owner
-	next  token // the next token of the bucket, or 0 at its end
+const (
+	// maxSwept is how many uses and results one call checks while it holds the lock, so that
+	// no request has to wait until all that has expired is removed.
+	maxSwept = 64
+	// lookAgain is for a use that has expired by the monotonic clock, but not yet by the wall clock.
+	// The store keeps the use, and checks it again after at most lookAgain seconds.
+	lookAgain = 60
+)
+
+// deadline is when the store looks at a use, or at its result.
+type deadline struct {
+	token  token
+	result bool
 }
 
-const never = math.MaxUint32
-
-func (s *SingleProcess) newEntry(use *tripseal.Use, until int64) (token, entry) {
-	hash := maphash.Comparable(s.seed, struct {
-		flow  [16]byte
-		round int
-	}{use.Flow, use.Round})
-	e := entry{until: uint32(max(until, 0))}
-	if use.Owner != [16]byte{} {
-		e.owner = max(1, owner(maphash.Comparable(s.seed, use.Owner)))
-	}
-	return max(1, token(hash)), e
+// schedule makes the store look at a use or a result at a time by the monotonic clock, in seconds.
+func (s *SingleProcess) schedule(d deadline, at int64) {
+	at = max(at, s.next)
+	s.due[at] = append(s.due[at], d)
 }
 
-// add remembers a token that is in no bucket, and puts it into the bucket that is due at the
-// given time.
-func (u *usedTokens) add(t token, e entry, due int64) {
-	i := len(u.buckets) - 1
-	if i < 0 || u.buckets[i].due != due {
-		var found bool
-		i, found = slices.BinarySearchFunc(u.buckets, due, func(b bucket, due int64) int { return cmp.Compare(b.due, due) })
-		if !found {
-			u.buckets = slices.Insert(u.buckets, i, bucket{due: due})
+// expire removes uses that have expired by both clocks, and results that need not be kept any
+// more. It returns true if there may be more of them.
+func (s *SingleProcess) expire(now moment) (more bool) {
+	for range maxSwept {
+		for len(s.due[s.next]) == 0 && s.next <= now.running {
+			delete(s.due, s.next)
+			s.next++
+			if now.running-s.next > int64(len(s.due)) { // look for the next deadline instead of trying each second
+				s.next = now.running + 1
+				for at := range s.due {
+					s.next = min(s.next, at)
+				}
+			}
+		}
+		if s.next > now.running {
+			return false
+		}
+		list := s.due[s.next]
+		d := list[len(list)-1]
+		s.due[s.next] = list[:len(list)-1]
+		e := s.uses[d.token]
+		left := int64(e.until) - now.wall
+		if !d.result && left > 0 {
+			s.schedule(d, now.running+min(left, lookAgain))
+			continue
+		}
+		if e.call != nil && e.call.result != nil {
+			s.count(e.owner, 0, -len(e.call.result))
+			e.call.result = nil
+		}
+		if !d.result {
+			s.count(e.owner, -1, 0)
+			delete(s.uses, d.token)
+			s.forgotten = max(s.forgotten, int64(e.until))
 		}
 	}
-	e.next, u.buckets[i].first = u.buckets[i].first, t
-	if u.entries == nil {
-		u.entries = make(map[token]entry)
-	}
-	u.entries[t] = e
-	u.largest = max(u.largest, len(u.entries))
+	return true
 }
 
-// expire removes tokens that have expired by both the wall clock and the monotonic clock.
-// It checks as many tokens as the limit says. It returns true if it stopped at this limit.
-func (u *usedTokens) expire(now moment, limit int, removed func(entry)) (more bool) {
-	defer u.shrink()
-	for len(u.buckets) > 0 && u.buckets[0].due <= now.running {
-		for t := u.buckets[0].first; t != 0; t = u.buckets[0].first {
-			if limit == 0 {
-				return true
-			}
-			limit--
-			e := u.entries[t]
-			u.buckets[0].first = e.next
-			if left := int64(e.until) - now.wall; left > 0 {
-				u.add(t, e, now.running+min(left, lookAgain))
-				continue
-			}
-			delete(u.entries, t)
-			removed(e)
-		}
-		u.buckets = u.buckets[1:]
+// count changes how many uses and bytes a user has in the store.
+func (s *SingleProcess) count(o *owner, uses, bytes int) {
+	s.bytes += bytes
+	if o == nil {
+		return
 	}
-	return false
+	o.uses, o.bytes = o.uses+uses, o.bytes+bytes
+	if o.uses == 0 {
+		delete(s.owners, o.id)
+	}
 }
 
-// shrink frees memory if many entries were removed, because a Go map keeps the memory of
-// removed entries.
-func (u *usedTokens) shrink() {
-	if n := len(u.entries); u.largest > 64 && n < u.largest*3/5 {
-		smaller := make(map[token]entry, n)
-		maps.Copy(smaller, u.entries)
-		u.entries, u.largest, u.buckets = smaller, n, slices.Clone(u.buckets)
+// keep keeps the result of a call if there is room for it.
+func (s *SingleProcess) keep(now moment, id token, e entry, result []byte, during time.Duration) {
+	n, c := len(result), &s.config
+	if n == 0 || during <= 0 || n > c.MaxResult || s.bytes+n > c.Bytes || e.owner != nil && e.owner.bytes+n > max(c.MaxResult, c.Bytes/10) {
+		return
 	}
+	s.count(e.owner, 0, n)
+	e.call.result, e.call.ends = bytes.Clone(result), now.exact+min(during, maxKeep)
+	s.schedule(deadline{id, true}, floorSeconds(e.call.ends)+1)
 }
+
+const maxKeep = 100 * 365 * 24 * time.Hour // can be added to a moment

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplayStore tests a store against the contract of [tripseal.ReplayStore], in
-// about two seconds. It cannot test what happens when the store's server hangs: the store's
+// about four seconds. If the store is a [tripseal.ResultStore], it tests that too. It cannot test what happens when the store's server hangs: the store's
 // own tests must check that Spend then returns by its context's deadline. If a store
 // refuses tokens for a while after it starts, wait for that long before you call
 // TestReplayStore. Call it in a test of your own store.
@@ -193,6 +193,9 @@ func TestReplayStore(t *testing.T, store tripseal.ReplayStore) {
 			}
 		}
 	})
+	if s, ok := store.(tripseal.ResultStore); ok {
+		testResults(t, ctx, s, newUse)
+	}
 	if s, ok := store.(tripseal.NonBlockingStore); ok && s.NonBlocking() == store {
 		testNonBlocking(t, store, newUse)
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay"
 	"github.com/tripseal/tripseal/sealtest"
 )
 
@@ -221,6 +222,59 @@ var broken = map[string]struct {
 			cancel()
 		}})
 	}, "calls the context's method Done"},
+	"results for anybody":   {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.anyTag = true }) }, "/OtherAnswersGetNothing"},
+	"results run twice":     {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.repeats = true }) }, "/ALostCallStaysLost"},
+	"results unfenced":      {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.unfenced = true }) }, "/OnlyTheHolderOfTheLease"},
+	"results never renewed": {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.unrenewed = true }) }, "/ALeaseIsRenewed"},
+	"results for ever":      {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.keeps = true }) }, "/AResultEndsBeforeItsUse"},
+	"results kept back":     {func(t *testing.T) { testResults(t, func(r *brokenResults) { r.greedy = true }) }, "/WhatIsGivenBackWorksAgain"},
+}
+
+// brokenResults is a store of results with a fault.
+type brokenResults struct {
+	*replay.SingleProcess
+	anyTag, repeats, unfenced, unrenewed, keeps, greedy bool
+	holder                                              sync.Map // the claim that began each flow
+}
+
+func testResults(t *testing.T, spoil func(*brokenResults)) {
+	store, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &brokenResults{SingleProcess: store}
+	spoil(r)
+	sealtest.TestReplayStore(t, r)
+}
+
+func (r *brokenResults) Begin(ctx context.Context, use tripseal.Use, claim tripseal.Claim) (tripseal.Begun, error) {
+	if r.anyTag {
+		claim.Tag = [32]byte{}
+	}
+	claim.Repeat = claim.Repeat || r.repeats
+	begun, err := r.SingleProcess.Begin(ctx, use, claim)
+	if begun.State == tripseal.CallFirst {
+		r.holder.Store(use.Flow, claim.Call)
+	}
+	return begun, err
+}
+
+func (r *brokenResults) Renew(ctx context.Context, use tripseal.Use, claim tripseal.Claim) error {
+	if r.unrenewed {
+		return nil
+	}
+	return r.SingleProcess.Renew(ctx, use, claim)
+}
+
+func (r *brokenResults) End(ctx context.Context, use tripseal.Use, claim tripseal.Claim, end tripseal.End) error {
+	if call, ok := r.holder.Load(use.Flow); ok && r.unfenced {
+		claim.Call = call.([16]byte)
+	}
+	if r.keeps {
+		end.Result, end.Keep = []byte{1}, time.Hour
+	}
+	end.GiveBack = end.GiveBack && !r.greedy
+	return r.SingleProcess.End(ctx, use, claim, end)
 }
 
 // boastingStore says that it cannot block. But its method Spend calls the function wait, and a test

@@ -31,7 +31,7 @@ func openedWith(t *testing.T, store tripseal.ReplayStore, timeout time.Duration)
 func replying(t *testing.T, reply string) *redis.Client {
 	t.Helper()
 	return servedBy(t, func(args []string) (string, bool) {
-		if args[0] == "set" && strings.HasSuffix(args[1], ".1") {
+		if args[0] == "evalsha" && strings.HasSuffix(args[3], ".1") {
 			return reply, true
 		}
 		return actAsRedis(args), true
@@ -40,7 +40,8 @@ func replying(t *testing.T, reply string) *redis.Client {
 
 const (
 	redisID   = "0123456789abcdef0123456789abcdef01234567"
-	redisInfo = "run_id:" + redisID + "\r\nrole:master\r\nmaster_replid:" + redisID + "\r\nmaxmemory_policy:noeviction\r\n"
+	redisInfo = "redis_version:7.0\r\nrole:master\r\nmaster_replid:" + redisID +
+		"\r\nevicted_keys:0\r\nmaxmemory_policy:noeviction\r\n"
 )
 
 // actAsRedis returns the answer to a command from a server that has had an epoch for a long time.
@@ -48,10 +49,10 @@ func actAsRedis(args []string) string {
 	switch args[0] {
 	case "info":
 		return bulk(redisInfo)
-	case "get":
-		return bulk("tripseal-epoch-1 a 1 " + redisID + " " + redisID + " 0 0")
-	case "set":
-		return "+OK\r\n"
+	case "time":
+		return fmt.Sprintf("*2\r\n$10\r\n%d\r\n$1\r\n0\r\n", time.Now().Unix())
+	case "evalsha":
+		return "*1\r\n:1\r\n"
 	}
 	return "-ERR unknown command\r\n"
 }
@@ -89,7 +90,7 @@ func servedBy(t *testing.T, handle func(args []string) (string, bool)) *redis.Cl
 			}()
 		}
 	}()
-	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2})
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2, MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -126,16 +127,22 @@ func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
 		"-CLUSTERDOWN hush\r\n": "the Redis cluster is down",
 		"-MOVED 1 hush:1\r\n":   "this Redis is part of a cluster: use redis.NewClusterClient",
 		"-ASK 1 hush:1\r\n":     "this Redis is part of a cluster: use redis.NewClusterClient",
-		"-MASTERDOWN hush\r\n":  "the Redis master is down",
+		"-MASTERDOWN hush\r\n":  "Redis refused the command",
 		"-NOREPLICAS hush\r\n":  "Redis has too few replicas",
 		"-OOM hush\r\n":         "Redis is out of memory",
 		"-NOAUTH hush\r\n":      "Redis refused the user or password",
 		"-ERR hush\r\n":         "Redis refused the command",
 		"-HUSH\r\n":             "Redis refused the command",
 		"!hush\r\n":             "Redis ",
-		"$4\r\nhush\r\n":        "Redis answered in a way that it should not",
 		"*1\r\n$4\r\nhush\r\n":  "Redis ",
-		":1\r\n":                "Redis ",
+		":0\r\n":                "Redis answered in a way that it should not",
+		":3\r\n":                "Redis answered in a way that it should not",
+		":7\r\n":                "Redis answered in a way that it should not",
+		":-9\r\n":               "Redis answered in a way that it should not",
+		":-1\r\n":               "this Redis is a replica",
+		"*1\r\n:1\r\n":          "Redis may have forgotten",
+		"*0\r\n":                "Redis may have forgotten",
+		"$-1\r\n":               "Redis ",
 		"+ok\r\n":               "Redis answered in a way that it should not",
 	} {
 		store := newStore(t, replying(t, reply))

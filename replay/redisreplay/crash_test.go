@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tripseal/tripseal"
+	"github.com/tripseal/tripseal/replay/redisreplay"
 )
 
 // rush presents tokens from many goroutines, and counts how often each token opens.
@@ -23,14 +24,19 @@ type rush struct {
 	failed     atomic.Int64 // how many were rejected as store_failed
 }
 
-func newRush(t *testing.T, s *server, tokens int) *rush {
+func newRush(t *testing.T, s *server, tokens int, config redisreplay.Config) *rush {
 	t.Helper()
 	key := tripseal.GenerateKey().Reveal()
 	r := &rush{tokens: make([]string, tokens), opened: make([]atomic.Int32, tokens)}
 	for range 3 { // three boundaries with separate clients, as in three processes
 		client := s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
-		r.boundaries = append(r.boundaries, newBoundary(t, key, newStore(t, client), 300*time.Millisecond, slog.New(slog.DiscardHandler)))
+		store, err := redisreplay.New(t.Context(), client, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.boundaries = append(r.boundaries, newBoundary(t, key, store, 300*time.Millisecond, slog.New(slog.DiscardHandler)))
 	}
+	settle()
 	for i := range r.tokens {
 		r.tokens[i] = sealToken(t, r.boundaries[0])
 	}
@@ -116,7 +122,7 @@ func (r *rush) check(t *testing.T) {
 func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always")
-	r := newRush(t, s, 2000)
+	r := newRush(t, s, 2000, redisreplay.Config{Skew: time.Millisecond, Logger: quiet, Durable: true})
 	var group sync.WaitGroup
 	r.run(t, &group, 4)
 	r.wait(t, 200)
@@ -144,7 +150,7 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	r := newRush(t, s, 2000)
+	r := newRush(t, s, 2000, redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
 	var group sync.WaitGroup
 	r.run(t, &group, 4)
 	r.wait(t, 200)

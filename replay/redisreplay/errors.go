@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -29,14 +31,12 @@ func explain(err error) error {
 	if isType[tripseal.PlainError](err) {
 		return err
 	}
-	text := tripseal.PlainError("Redis failed in an unknown way")
 	for _, known := range causes {
 		if known.is(err) {
-			text = known.text
-			break
+			return &failure{known.text, err}
 		}
 	}
-	return &failure{text, err}
+	return &failure{"Redis failed in an unknown way", err}
 }
 
 // causes holds explanations of errors. The first entry that matches an error is used.
@@ -46,31 +46,27 @@ var causes = []struct {
 	text tripseal.PlainError
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
-	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~tripseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking; " +
-		"a client that routes reads also needs +readonly and +command"},
+	{isForbidden, "the Redis user lacks a right: " +
+		"it needs ~tripseal:used:* (or the prefix), +eval, +evalsha, +get, +set, +del, +pttl, +info and +time, " +
+		"and for a cluster +cluster|slots, +asking and +command; a client that routes reads also needs +readonly"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, because uses are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
 	{redis.IsLoadingError, "Redis is still loading its data"},
 	{isRedirect, "this Redis is part of a cluster: use redis.NewClusterClient"},
 	{redis.IsClusterDownError, "the Redis cluster is down"},
-	{redis.IsMasterDownError, "the Redis master is down"},
 	{redis.IsTryAgainError, "the Redis cluster is moving keys"},
 	{redis.IsNoReplicasError, "Redis has too few replicas to write"},
-	{redis.IsMaxClientsError, "Redis has too many clients"},
-	{hasPrefix("MISCONF"), "Redis cannot write to its disk"},
-	{isReply, "Redis refused the command"},
+	{func(err error) bool { return redis.HasErrorPrefix(err, "MISCONF") }, "Redis cannot write to its disk"},
+	{isType[redis.Error], "Redis refused the command"},
 
 	{is(redis.ErrClosed), "the Redis client was closed"},
 	{is(redis.ErrPoolTimeout, redis.ErrPoolExhausted), "all connections to Redis are in use: raise the client's PoolSize"},
 	{is(context.Canceled), "the caller gave up"},
-	{is(context.DeadlineExceeded), "Redis did not answer in time"},
-	{isTimeout, "Redis did not answer in time"},
+	{func(err error) bool { return is(context.DeadlineExceeded)(err) || os.IsTimeout(err) }, "Redis did not answer in time"},
 	{is(syscall.ECONNREFUSED), "nothing listens at the address of Redis"},
 	{is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE), "Redis closed the connection"},
-	{isType[*net.DNSError], "the name of the Redis server cannot be resolved"},
 	{isType[*tls.CertificateVerificationError], "the certificate of the Redis server cannot be verified"},
-	{isType[*net.OpError], "Redis cannot be reached"},
+	{isType[net.Error], "Redis cannot be reached"},
 }
 
 func is(targets ...error) func(error) bool {
@@ -84,9 +80,12 @@ func is(targets ...error) func(error) bool {
 	}
 }
 
-func isType[T error](err error) bool {
-	var found T
-	return errors.As(err, &found)
+func isType[T error](err error) bool { return errors.As(err, new(T)) }
+
+// isForbidden reports whether the user lacks a right, for the script or for a command in it.
+func isForbidden(err error) bool {
+	return redis.IsPermissionError(err) || isType[redis.Error](err) &&
+		(strings.Contains(err.Error(), "can't run this command") || strings.Contains(err.Error(), "ACL failure in script"))
 }
 
 // isRedirect reports whether err says that the key is on another server. Only the client of
@@ -95,13 +94,4 @@ func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-func hasPrefix(prefix string) func(error) bool {
-	return func(err error) bool { return redis.HasErrorPrefix(err, prefix) }
 }

@@ -2,9 +2,11 @@ package redisreplay_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/replay/redisreplay"
 	"github.com/tripseal/tripseal/sealtest"
 )
@@ -38,8 +41,6 @@ func TestClientsThatCannotKeepThePromiseAreRefused(t *testing.T) {
 	deaf := redis.NewClient(nowhere)
 	deafCluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	deafSentinel := redis.NewUniversalClient(&redis.UniversalOptions{MasterName: "m", Addrs: []string{"127.0.0.1:1"}})
-	deafer := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, ReadTimeout: -2})
-	deaferCluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true, WriteTimeout: -2})
 	pipeliner, err := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true}).AutoPipeline()
 	if err != nil {
 		t.Fatal(err)
@@ -48,21 +49,16 @@ func TestClientsThatCannotKeepThePromiseAreRefused(t *testing.T) {
 		client redis.UniversalClient
 		want   string
 	}{
-		{nil, "the client is nil"},
-		{(*redis.Client)(nil), "the client is nil"},
-		{(*redis.ClusterClient)(nil), "the client is nil"},
-		{ring, "a *redis.Ring, which moves keys"},
-		{(*redis.Ring)(nil), "a *redis.Ring, which moves keys"},
+		{nil, "the client is a <nil>: pass a *redis.Client"},
+		{ring, "the client is a *redis.Ring: pass a *redis.Client"},
 		{deaf, "set ContextTimeoutEnabled: true"},
 		{deafCluster, "set ContextTimeoutEnabled: true"},
 		{deafSentinel, "set ContextTimeoutEnabled: true"},
-		{deafer, "is -2"},
-		{deaferCluster, "is -2"},
-		{pipeliner, "whose options cannot be seen"},
-		{struct{ *redis.Client }{deaf}, "whose options cannot be seen"},
+		{pipeliner, "pass a *redis.Client"},
+		{struct{ *redis.Client }{deaf}, "pass a *redis.Client"},
 	} {
 		refused(t, c.client, redisreplay.Config{}, c.want)
-		if c.client != nil && c.want != "the client is nil" && c.client != redis.UniversalClient((*redis.Ring)(nil)) {
+		if c.client != nil {
 			c.client.Close()
 		}
 	}
@@ -86,7 +82,11 @@ func TestReplicasAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []string{"yes", "no"} {
 		s := startServer(t, "--replica-read-only", readOnly)
+		store := newStore(t, s.client(t))
 		s.admin(t, "replicaof", "127.0.0.1", "1")
+		if first, err := store.Spend(t.Context(), newUse()); first || err == nil || !strings.Contains(err.Error(), "this Redis is a replica") {
+			t.Errorf("on a server that became a replica, Spend = %v, %v", first, err)
+		}
 		refused(t, s.client(t), redisreplay.Config{}, "this Redis is a replica: connect to the master")
 		refused(t, s.as(t, documentedRights...), redisreplay.Config{}, "this Redis is a replica")
 	}
@@ -98,25 +98,6 @@ func TestAClusterWithoutMastersIsRefused(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true})
 	defer client.Close()
 	refused(t, client, redisreplay.Config{}, "the cluster has no master")
-}
-
-// TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection when the store
-// sends one of the commands that a server may forbid. The error must say that the connection
-// was closed, not that the command is forbidden.
-func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, command := range []string{"info", "config", "set", "get", "eval"} {
-		client := servedBy(t, func(args []string) (string, bool) {
-			switch args[0] {
-			case command:
-				return "", false
-			case "get":
-				return bulk("none"), true // so that an epoch must be made
-			}
-			return actAsRedis(args), true
-		})
-		refused(t, client, redisreplay.Config{}, "Redis closed the connection")
-	}
 }
 
 // This method returns a client. The client connects as a user with the given ACL rules.
@@ -131,64 +112,64 @@ func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	refused(t, s.as(t, "~tripseal:used:*", "+set", "+get", "+eval", "+ping", "+config|get"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
-	for _, line := range []string{"run_id", "master_replid", "role", "maxmemory_policy"} {
-		client := servedBy(t, func(args []string) (string, bool) {
-			reply := actAsRedis(args)
-			if args[0] == "info" {
-				reply = bulk(strings.Replace(redisInfo, line+":", "x:", 1))
-			}
-			return reply, true
-		})
-		refused(t, client, redisreplay.Config{}, "does not say in INFO which server it is")
+	refused(t, s.as(t, "~tripseal:used:*", "+set", "+get", "+eval", "+ping", "+time"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
+	for old, with := range map[string]string{
+		"role:": "x:", "master_replid:": "x:", "maxmemory_policy:": "x:", "evicted_keys:": "x:",
+		redisID: strings.Repeat("0", 40), redisID[1:]: "", redisID[2:]: strings.Repeat("g", 38),
+	} {
+		refused(t, telling(t, "info", bulk(strings.Replace(redisInfo, old, with, 1))), redisreplay.Config{},
+			"does not say in INFO which server it is")
 	}
-	for _, id := range []string{"", "0", strings.Repeat("0", 40), strings.Repeat("g", 40)} {
-		client := servedBy(t, func(args []string) (string, bool) {
-			reply := actAsRedis(args)
-			if args[0] == "info" {
-				reply = bulk(strings.Replace(redisInfo, redisID, id, 1))
-			}
+	old := bulk(strings.Replace(redisInfo, "redis_version:7", "redis_version:5", 1))
+	refused(t, telling(t, "info", old), redisreplay.Config{}, "older than version 6")
+	refused(t, telling(t, "time", "*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n"), redisreplay.Config{}, "the clock of this Redis")
+}
+
+// telling returns a client of a server that gives one command another reply.
+func telling(t *testing.T, command, reply string) *redis.Client {
+	t.Helper()
+	return servedBy(t, func(args []string) (string, bool) {
+		if args[0] == command {
 			return reply, true
-		})
-		refused(t, client, redisreplay.Config{}, "does not say in INFO which server it is")
-	}
+		}
+		return actAsRedis(args), true
+	})
 }
 
 // documentedRights has the ACL rules that the operations page recommends.
-var documentedRights = []any{"~tripseal:used:*", "+set", "+get", "+eval", "+info", "+config|get"}
+var documentedRights = []any{
+	"~tripseal:used:*", "+eval", "+evalsha", "+get", "+set", "+del", "+pttl", "+info", "+time", "+config|get",
+}
 
 func TestTheDocumentedRightsAreEnough(t *testing.T) {
 	t.Parallel()
-	works(t, newStore(t, startServer(t).as(t, documentedRights...)))
+	s := startServer(t)
+	sealtest.TestReplayStore(t, newStore(t, s.as(t, documentedRights...)))
+	for _, right := range documentedRights[1:] { // and each is needed, but for the last
+		s.admin(t, "script", "flush")
+		client := s.as(t, append(slices.Clone(documentedRights), "-"+right.(string)[1:])...)
+		store, err := redisreplay.New(t.Context(), client, redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
+		if err == nil {
+			_, err = useAll(t, store)
+		}
+		if needed := right != "+config|get"; needed != (err != nil) || needed && !strings.Contains(err.Error(), "the Redis user lacks a right") {
+			t.Errorf("without %s: %v", right, err)
+		}
+	}
 }
 
-// TestWithoutConfigARestartIsForgetting forbids CONFIG, and restarts a server that forgets
-// nothing. The store cannot know that nothing is lost, so it must refuse tokens that were
-// issued before the restart.
-func TestWithoutConfigARestartIsForgetting(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always",
-		"--user", "store", "on", ">secret", "~tripseal:used:*", "+set", "+get", "+eval", "+info")
-	client := s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
-	store := newStore(t, client)
-	used := newUse()
-	mustSpend(t, store, used, true)
-	unused := newUse()
-	s.kill()
-	s.start(t)
-	forgotten(t, store, unused)
-}
-
-// TestACloneOfAClientIsRefused passes a client that WithTimeout returned. Hooks of such a
-// client do not see its new connections.
-func TestACloneOfAClientIsRefused(t *testing.T) {
-	t.Parallel()
-	client := startServer(t).client(t)
-	refused(t, client.WithTimeout(time.Second), redisreplay.Config{}, "pass the client itself")
+// useAll uses each method of a store.
+func useAll(t *testing.T, store *redisreplay.Store) (bool, error) {
+	claim, use := tripseal.Claim{Lease: time.Minute}, newUse()
+	_, err := store.Begin(t.Context(), use, claim)
+	err2 := store.End(t.Context(), use, claim, tripseal.End{GiveBack: true})
+	_, err3 := store.Begin(t.Context(), use, claim)
+	err4 := store.End(t.Context(), use, claim, tripseal.End{Result: []byte("x"), Keep: time.Minute})
+	return true, errors.Join(err, err2, err3, err4)
 }
 
 // TestTheRedisOfTheManifestForgetsNothing uses the settings and users of deploy/kubernetes/redis.yaml, in other folders.
-// The user needs a password and may PING, the store has nothing to warn of, and a restart forgets nothing.
+// The user needs a password and may PING, the settings are durable, and a restart forgets nothing.
 func TestTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/kubernetes/redis.yaml")
@@ -212,15 +193,19 @@ func TestTheRedisOfTheManifestForgetsNothing(t *testing.T) {
 	if err := client.Ping(t.Context()).Err(); err != nil || s.client(t).Ping(t.Context()).Err() == nil {
 		t.Errorf("the user may not PING, or anybody may: %v", err)
 	}
-	store := newStore(t, client) // warns that this Redis is new
+	config := redisreplay.Config{Skew: time.Millisecond, Logger: quiet, Durable: true}
+	store, err := redisreplay.New(t.Context(), client, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle()
 	used, unused := newUse(), newUse()
 	mustSpend(t, store, used, true)
 	for range 2 {
 		client.Ping(t.Context()) // tries again as long as Redis loads its data
-		log := new(logbook)
-		store, err := redisreplay.New(t.Context(), client, redisreplay.Config{Skew: time.Millisecond, Logger: log.logger()})
-		if err != nil || strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "forgets no used token") {
-			t.Fatalf("%v, the log: %s", err, log)
+		store, err := redisreplay.New(t.Context(), client, config)
+		if err != nil {
+			t.Fatal(err)
 		}
 		mustSpend(t, store, used, false)
 		s.kill()

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,14 +20,18 @@ import (
 
 // useComparisons returns comparisons of replay stores, which let each token be used only once.
 func useComparisons() []comparison {
-	inRedis := comparison{title: "a use in Redis, of a token that is new"}
+	one := comparison{title: "a use in Redis, of a token that is new, by one caller"}
+	many := comparison{title: "a use in Redis, of a token that is new, by sixteen callers at once"}
 	client, err := startRedis()
 	if err != nil {
-		inRedis.missing = err
+		one.missing, many.missing = err, err
 	} else {
-		inRedis.contenders = []contender{rawUse(client), redisUse(client)}
+		one.contenders = []contender{rawUse(client, 1), redisUse(client, 1), redisCall(client)}
+		one.limits = []limit{{"tripseal", ratio, 1.4}}
+		many.contenders = []contender{rawUse(client, 16), redisUse(client, 16)}
+		many.limits = []limit{{"tripseal", ratio, 2.1}}
 	}
-	return []comparison{{title: "memory of one use that is held", measure: useSizes}, inRedis}
+	return []comparison{{title: "memory of one use that is held", measure: useSizes}, one, many}
 }
 
 // newUse returns the use of token number n, which lasts for an hour. The argument users is the number
@@ -91,25 +97,61 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// rawUse sends Redis the same kind of command that the Redis store sends. It makes none of
-// the checks that make the store safe.
-func rawUse(client *redis.Client) contender {
-	ctx := context.Background()
-	n := 0
-	return contender{name: "SET NX through the same client", run: func() {
-		n++
-		first, err := client.SetNX(ctx, "raw:"+strconv.Itoa(n), 1, time.Hour).Result()
+// rawUse sends Redis a SET NX for each use. It makes none of the checks that make the store safe.
+func rawUse(client *redis.Client, callers int) contender {
+	prefix := fmt.Sprintf("raw%d:", callers)
+	return concurrently("SET NX through the same client", callers, func(n uint64) {
+		first, err := client.SetNX(context.Background(), prefix+strconv.FormatUint(n, 10), 1, time.Hour).Result()
 		check(err)
 		if !first {
 			panic("not the first")
 		}
-	}}
+	})
 }
 
-func redisUse(client *redis.Client) contender {
+func redisUse(client *redis.Client, callers int) contender {
+	store := redisStore(client)
+	return concurrently("tripseal", callers, func(n uint64) { spend(store, n) })
+}
+
+// redisCall begins a call and ends it with a result of 1 KiB.
+func redisCall(client *redis.Client) contender {
+	store, result := redisStore(client), make([]byte, 1024)
+	return concurrently("tripseal, with a result of 1 KiB", 1, func(n uint64) {
+		use, claim := newUse(n, 0), tripseal.Claim{Lease: time.Minute}
+		begun, err := store.Begin(context.Background(), use, claim)
+		check(err)
+		if begun.State != tripseal.CallFirst {
+			panic("not the first")
+		}
+		check(store.End(context.Background(), use, claim, tripseal.End{Result: result, Keep: time.Minute}))
+	})
+}
+
+var prefixes int
+
+// redisStore returns a store whose keys no other store has.
+func redisStore(client *redis.Client) *redisreplay.Store {
 	const skew = time.Millisecond // short, because the store rejects all tokens for this time if the Redis server is new
-	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
+	prefixes++
+	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew, Prefix: fmt.Sprintf("%d:", prefixes)})
 	check(err)
 	time.Sleep(2 * skew)
-	return spendOne("tripseal", store)
+	return store
+}
+
+// concurrently returns a contender in which so many callers each do a job once.
+func concurrently(name string, callers int, job func(n uint64)) contender {
+	var n atomic.Uint64
+	return contender{name: name, run: func() {
+		if callers == 1 {
+			job(n.Add(1))
+			return
+		}
+		var group sync.WaitGroup
+		for range callers {
+			group.Go(func() { job(n.Add(1)) })
+		}
+		group.Wait()
+	}}
 }

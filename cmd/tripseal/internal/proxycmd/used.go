@@ -21,6 +21,7 @@ import (
 type proxyUsed struct {
 	singleUse       bool
 	redis, redisEnv string
+	durable         bool
 }
 
 func (u *proxyUsed) flags(cmd *cobra.Command) {
@@ -28,11 +29,15 @@ func (u *proxyUsed) flags(cmd *cobra.Command) {
 	f.BoolVar(&u.singleUse, "single-use", false, "let each token work only once: in this process, or with --redis in all")
 	f.StringVar(&u.redis, "redis", "", "the `URL` of a Redis or Valkey that remembers used tokens")
 	f.StringVar(&u.redisEnv, "redis-env", "", "the environment `VARIABLE` with that URL, if it has a password")
+	f.BoolVar(&u.durable, "redis-durable", false, "a restart of this Redis loses nothing: its settings must say so")
 }
 
 func (u *proxyUsed) check() error {
 	if (u.redis != "" || u.redisEnv != "") && !u.singleUse {
 		return errors.New("--redis remembers used tokens; it needs --single-use")
+	}
+	if u.durable && u.redis == "" && u.redisEnv == "" {
+		return errors.New("--redis-durable says something about --redis; it needs --redis or --redis-env")
 	}
 	if u.redis != "" && u.redisEnv != "" {
 		return errors.New("give either --redis or --redis-env")
@@ -70,7 +75,7 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store tripse
 	client := redis.NewClient(options)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	shared, err := redisreplay.New(ctx, client, redisreplay.Config{Logger: logger})
+	shared, err := redisreplay.New(ctx, client, redisreplay.Config{Logger: logger, Durable: u.durable})
 	if err != nil {
 		client.Close()
 		return nil, nil, done, cli.Failed("--redis: %w", err)
