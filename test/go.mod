@@ -22,6 +22,7 @@ require (
 	github.com/tripseal/tripseal/mcpgo v0.0.0
 	github.com/tripseal/tripseal/otelseal v0.0.0
 	github.com/tripseal/tripseal/probe v0.0.0
+	github.com/tripseal/tripseal/replay/pgreplay v0.0.0
 	github.com/tripseal/tripseal/replay/redisreplay v0.0.0
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.68.0
@@ -70,7 +71,6 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/tripseal/tripseal/keys/agekeys v0.0.0 // indirect
-	github.com/tripseal/tripseal/replay/pgreplay v0.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect

@@ -17,7 +17,7 @@ const (
 	errNotHeld  = tripseal.PlainError("the call does not hold the lease of its token")
 	errRestless = tripseal.PlainError("the row of the token or the epoch changes too fast to be read")
 	errEnded    = tripseal.PlainError("the call has ended: InTx works only until the handler returns")
-	errNoCall   = tripseal.PlainError("the context belongs to no call that keeps its result: pass the handler's own context, and set Config.Results")
+	errNoCall   = tripseal.PlainError("the context belongs to no call that keeps its result: pass the handler's own")
 	errForgot   = tripseal.PlainError("PostgreSQL may have forgotten whether this token was used: " +
 		"the user starts over; normal for a minute after the table was new or a standby was promoted")
 	errOnlyLocal = tripseal.PlainError("PostgreSQL committed only on its own disk, and the standby that it must wait for may lack the use")
