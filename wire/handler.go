@@ -127,16 +127,16 @@ type visit struct {
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := &visit{door: d, request: r, to: w, header: make(http.Header), share: share{of: d.budget}}
 	v.body = collected{limit: d.options.MaxAnswer, share: &v.share}
-	ctx := visitContext{visit: v}
-	ctx.Context, v.cancel = context.WithCancel(r.Context())
-	defer v.cancel()
-	defer v.forgetMark()
+	defer func() { v.exchange.forgetMark() }()
 	if d.options.Ended != nil {
 		defer v.end(time.Now())
 	}
 	defer v.share.release()
 	defer v.hurry()
-	inner := r.WithContext(&ctx)
+	ctx, cancel := context.WithCancel(r.Context())
+	v.cancel = cancel
+	defer cancel()
+	inner := r.WithContext(ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {
 	case tooManyLines(r.Header):
@@ -153,32 +153,6 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case v.openSession(inner.Header):
 		v.serve(inner)
 	}
-}
-
-func (v *visit) forgetMark() {
-	if v.exchange != nil {
-		v.exchange.forgetMark()
-	}
-}
-
-// visitContext is the context of the request that the server gets. It has the exchange, once the message is read.
-type visitContext struct {
-	context.Context
-	visit *visit
-}
-
-func (c *visitContext) Value(key any) any {
-	if x := c.visit.exchange; x != nil {
-		switch key.(type) {
-		case exchangeKey:
-			return x
-		case elicit.ArrivalKey:
-			if x.kind == call {
-				return &x.arrival
-			}
-		}
-	}
-	return c.Context.Value(key)
 }
 
 // headersFor returns the headers that the server gets.
@@ -247,6 +221,11 @@ func (v *visit) post(r *http.Request) {
 		v.reply(http.StatusOK, x.Reply)
 		return
 	}
+	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
+	if x.kind == call {
+		ctx = elicit.Arrive(ctx, &x.arrival)
+	}
+	r = r.WithContext(ctx)
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
@@ -352,7 +331,7 @@ func (v *visit) seal(message []byte) []byte {
 	text, sealed := string(message), ""
 	defer v.engine.turn(text)()
 	if x != nil {
-		sealed = x.Seal(ctx, text)
+		sealed = x.Seal(ctx, x.unmarked(text))
 	} else {
 		// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
 		m, why := readEnvelope(text, guardedNames)

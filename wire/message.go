@@ -50,6 +50,8 @@ var (
 	metaNames       = namesOf("io.modelcontextprotocol/clientCapabilities")
 	capabilityNames = namesOf("elicitation", "sampling", "roots")
 	optionNames     = namesOf("form", "url", "tools")
+
+	cancelNames = namesOf("requestId")
 )
 
 // resultNames returns the names of the members that the engine reads in the result of a method of this kind.
@@ -81,7 +83,7 @@ const atContent = 3
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // sameID(id), which is the same text for all spellings of a string
+	sameID         string // the same text for all spellings of the id: see field.sameID
 	method         string
 	params, result field
 	isError        bool
@@ -96,19 +98,6 @@ type envelope struct {
 // A message that is neither a notification nor an answer is a request.
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
-
-// sameID returns the same text for two spellings of the same id, because the other side may write a string with other
-// escapes. The parameter text is the JSON text of the id. An id that is not a string is returned as it is.
-func sameID(text string) string {
-	if !strings.HasPrefix(text, `"`) {
-		return text
-	}
-	members := strictjson.ReadMembers(`{"id":` + text + `}`)
-	if id, ok := members.Next(); ok {
-		return quoted(id.Text)
-	}
-	return text
-}
 
 // inResult reads the members with the given names from the result, in the same way as [names.read]. If readEnvelope has
 // already read these names, inResult does not read the text again.
@@ -138,16 +127,11 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 		return m, "not exactly one JSON object in UTF-8, or an object that two parsers read differently"
 	}
 	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
-	m.id, m.sameID = id.Raw, id.Raw
-	switch {
-	case !id.present:
-	case id.isString():
-		m.sameID = quoted(id.Text) // the other side may write the string with other escapes
-	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
-		return m, "an id that is neither a string nor a number"
-	}
+	m.id, m.sameID = id.Raw, id.sameID()
 	m.params, m.result, m.isError = *params, *result, problem.present
 	switch {
+	case id.present && !id.isString() && !id.IsNumber() && (id.Raw != "null" || method.present):
+		return m, "an id that is neither a string nor a number"
 	case method.present && (result.present || problem.present):
 		return m, "both a request and an answer"
 	case result.present && problem.present:

@@ -17,7 +17,7 @@ import (
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
 func (x *Exchange) isPlainAnswer(message []byte) bool {
-	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
+	if x.engine.proxied || x.ID == "" || x.mark != "" || x.done || x.instead.Load() != nil {
 		return false
 	}
 	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))

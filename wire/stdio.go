@@ -42,13 +42,13 @@ type Pipe struct {
 	secret   string // begins every mark of this pipe
 	toServer lineWriter
 	toClient lineWriter
-	pending  pending
+	pending  *pending
 }
 
 // Pipe returns a pipe between a client that reads from client and a server that reads from server. A line of the client
 // has at most [DefaultMaxRequest] bytes, and a line of the server at most [DefaultMaxAnswer].
 func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
-	p := &Pipe{engine: e, user: user, secret: rand.Text()}
+	p := &Pipe{engine: e, user: user, secret: rand.Text(), pending: newPending()}
 	p.toServer.stream, p.toClient.stream = server, client
 	p.Client = &lineSplitter{limit: DefaultMaxRequest, line: p.clientLine, ended: func() {}}
 	p.Server = &lineSplitter{limit: DefaultMaxAnswer, line: p.serverLine, ended: p.serverEnded}
@@ -56,7 +56,11 @@ func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
 }
 
 // Idle returns a channel that is closed when no call waits for the server's answer.
-func (p *Pipe) Idle() <-chan struct{} { return p.pending.whenIdle() }
+func (p *Pipe) Idle() <-chan struct{} {
+	p.pending.mu.Lock()
+	defer p.pending.mu.Unlock()
+	return p.pending.idle
+}
 
 // Shut makes sure that nothing more is written to the client.
 func (p *Pipe) Shut() { p.toClient.close() }
@@ -98,7 +102,9 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 		x.forgetMark()
 		return p.reply(x.Failed())
 	case !isRequest && x.Method == "notifications/cancelled":
-		p.pending.cancel(cancelledID(line))
+		if fields, ok := cancelNames.read(m.params.Raw); ok {
+			p.pending.cancel(fields[0].sameID())
+		}
 	}
 	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.sameID) != nil {
 		return p.reply(x.Failed()) // the server accepts no more input
@@ -148,7 +154,8 @@ func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 	if why != "" { // the line will be refused, but the client must get an error for its request
 		var loose struct{ ID, Method json.RawMessage }
 		json.Unmarshal([]byte(m.text), &loose) // also reads lines that are not UTF-8 or nest too deep
-		id, method = sameID(string(loose.ID)), loose.Method != nil
+		fields, _ := envelopeNames.read(`{"id":` + string(loose.ID) + `}`)
+		id, method = fields[atID].sameID(), loose.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
@@ -167,16 +174,4 @@ func (p *Pipe) reply(message string) error {
 // note tells the operator what happened to a line, of which it shows nothing.
 func (p *Pipe) note(ctx context.Context, what string, err error) {
 	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
-}
-
-// cancelledID reads a notification that cancels a request. It returns the id of that request, as the function sameID
-// does, or "" if there is none.
-func cancelledID(line []byte) string {
-	var notification struct {
-		Params struct {
-			RequestID json.RawMessage `json:"requestId"`
-		} `json:"params"`
-	}
-	json.Unmarshal(line, &notification)
-	return sameID(string(notification.Params.RequestID))
 }
