@@ -34,8 +34,9 @@ type Options struct {
 	// means 1 minute. If the budget is used up, slow clients are cut off earlier.
 	ClientTimeout time.Duration
 
-	// Ended is called for each request when it has ended, for logs and metrics. Nil means that nothing is called.
-	Ended func(context.Context, Ended)
+	// Opened is called with the message of each request, for logs and metrics. Its Target is set later. Nil means that
+	// nothing is called.
+	Opened func(context.Context, *Exchange)
 }
 
 // The limits that apply where a field of [Options] is 0.
@@ -45,17 +46,6 @@ const (
 	DefaultBudget        = 256 << 20
 	DefaultClientTimeout = time.Minute
 )
-
-// Ended describes a request that has ended. It does not hold the user's name.
-type Ended struct {
-	HTTPMethod     string
-	Status         int
-	Duration       time.Duration
-	Received, Sent int    // the lengths of the client's message and of the answer, in bytes
-	Peer           string // the address of the client
-	Method         string // the method of the message, such as tools/call; "" if there was no message
-	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
-}
 
 // Check sets the fields that are 0, and returns an error for options with which [Engine.Handler] would panic.
 func (o *Options) Check() error {
@@ -105,7 +95,6 @@ type visit struct {
 	cancel   context.CancelFunc
 	exchange *Exchange // nil if the request carries no message
 	session  session
-	received int // the length of the client's message, in bytes
 	to       http.ResponseWriter
 
 	mu     sync.Mutex  // servers write from several goroutines
@@ -118,19 +107,13 @@ type visit struct {
 	events events
 	share  share
 	ended  bool // true if the client has got everything
-	sent   struct {
-		status, bytes int
-		failed        bool // true if the client is gone
-	}
+	gone   bool // true if the client is gone
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := &visit{door: d, request: r, to: w, header: make(http.Header), share: share{of: d.budget}}
 	v.body = collected{limit: d.options.MaxAnswer, share: &v.share}
 	defer func() { v.exchange.forgetMark() }()
-	if d.options.Ended != nil {
-		defer v.end(time.Now())
-	}
 	defer v.share.release()
 	defer v.hurry()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -201,11 +184,13 @@ func (v *visit) post(r *http.Request) {
 	if !ok {
 		return
 	}
-	v.received = len(text)
 	done := v.engine.turn(text)
 	x, m := v.engine.read(r.Context(), text, v.caller)
 	done()
 	v.exchange = x
+	if v.options.Opened != nil {
+		v.options.Opened(v.request.Context(), x)
+	}
 	if m != nil && !v.openSession(r.Header) { // before the call's token is spent
 		return
 	}
@@ -352,21 +337,4 @@ func (v *visit) waits() bool { return v.exchange != nil && v.exchange.ID != "" }
 func (v *visit) log(what string, attributes ...any) {
 	attributes = append(attributes, "method", tripseal.PlainText(v.request.Method), "peer", v.request.RemoteAddr)
 	v.engine.logger().WarnContext(v.request.Context(), "wire: "+what, attributes...)
-}
-
-// end calls Options.Ended.
-func (v *visit) end(start time.Time) {
-	e := Ended{
-		HTTPMethod: tripseal.PlainText(v.request.Method), Status: v.sent.status, Duration: time.Since(start),
-		Received: v.received, Sent: v.sent.bytes, Peer: v.request.RemoteAddr,
-	}
-	if x := v.exchange; x != nil {
-		e.Method = tripseal.PlainText(x.Method)
-		if e.Method == "tools/call" || e.Method == "prompts/get" {
-			e.Target = tripseal.PlainText(x.Target)
-		}
-	}
-	if tripseal.Guard(func() error { v.options.Ended(v.request.Context(), e); return nil }) != nil {
-		v.log("Options.Ended panicked")
-	}
 }

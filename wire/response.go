@@ -57,7 +57,7 @@ func (v *visit) Write(p []byte) (int, error) {
 	defer v.mu.Unlock()
 	v.decide(http.StatusOK)
 	switch {
-	case v.sent.failed:
+	case v.gone:
 		return 0, io.ErrClosedPipe
 	case v.ended || v.way == nothing:
 	case v.way == whole:
@@ -166,7 +166,7 @@ func (v *visit) flow() {
 // endEvents ends a stream. It drops an event that is not complete, as every client would do. A client that still waits
 // for its answer, and was not told how to come back for it, gets an error.
 func (v *visit) endEvents() {
-	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.sent.failed {
+	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.gone {
 		v.logReplaced("the stream ended before the answer")
 		v.send([]byte("data: " + v.exchange.Failed() + "\n\n"))
 	}
@@ -197,7 +197,7 @@ func (v *visit) finish(failure string) {
 }
 
 func (v *visit) logReplaced(why string) {
-	if v.request.Context().Err() == nil && !v.sent.failed { // an ordinary end if the client is gone
+	if v.request.Context().Err() == nil && !v.gone { // an ordinary end if the client is gone
 		v.log("an answer was replaced", "status", v.status, "cause", why)
 	}
 }
@@ -278,14 +278,13 @@ func (v *visit) sendHead(status int, header http.Header) {
 		}
 		out[name] = values
 	}
-	v.sent.status = status
 	v.to.WriteHeader(status)
 }
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
 // hold up the server, nor hold the memory of the answer when others need it.
 func (v *visit) send(part []byte) {
-	if len(part) == 0 || v.sent.failed {
+	if len(part) == 0 || v.gone {
 		return
 	}
 	v.share.wait(func() { v.control().SetWriteDeadline(time.Now()) })
@@ -297,7 +296,6 @@ func (v *visit) send(part []byte) {
 			return
 		}
 		n, err := v.to.Write(part[:min(len(part), sendAtOnce)])
-		v.sent.bytes += n
 		v.share.progress(n)
 		if err != nil {
 			v.lose()
@@ -320,7 +318,7 @@ func (v *visit) flush() {
 
 // lose says that the client is gone.
 func (v *visit) lose() {
-	v.sent.failed = true
+	v.gone = true
 	v.cancel()
 }
 
@@ -329,7 +327,7 @@ const sendAtOnce = 256 << 10
 // hurry gives the client time to take the next piece of the answer. At the end it takes what package http, or a handler
 // outside, still writes; for the next request of the connection, package http removes the deadline.
 func (v *visit) hurry() {
-	if !v.sent.failed {
+	if !v.gone {
 		v.control().SetWriteDeadline(time.Now().Add(v.options.ClientTimeout))
 	}
 }

@@ -3,7 +3,6 @@ package wire_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -173,7 +172,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 			close(gone)
 		}, smallBuffers, func(s *setup) {
 			s.options.ClientTimeout = 100 * time.Millisecond
-			s.options.Ended = func(context.Context, wire.Ended) { close(ended) }
+			s.outside = closesAtEnd(ended)
 		})
 		f.dial(len(callMessage), callMessage)
 		for _, c := range []chan bool{gone, ended} {
