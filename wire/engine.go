@@ -134,13 +134,10 @@ func (x *Exchange) User() tripseal.Principal { return x.caller }
 // before it answers, if its SDK cannot send such an error. It is safe for concurrent use.
 func (x *Exchange) AnswerWith(e tripseal.WireError) { x.instead.Store(&e) }
 
-// Open takes a message of the client. The parameter caller says which user sent it; nil means that no user is known.
-// Open never returns nil. Call Open for every message of the client. Then send the exchange's field Forward to the
-// server, or its field Reply to the client.
+// Open takes a message of the client; call it for every one. The parameter caller says which user sent it; nil means
+// that no user is known. Send the exchange's field Forward to the server, or its field Reply to the client.
 func (e *Engine) Open(ctx context.Context, message string, caller tripseal.Principal) *Exchange {
-	defer e.turn(message)()
-	x, m := e.read(ctx, message, caller)
-	return x.open(ctx, m)
+	return e.open(ctx, message, caller, func(*Exchange) bool { return true })
 }
 
 // longMessage is the length from which messages wait for each other, in bytes. To read a message can take several times

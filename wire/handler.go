@@ -34,8 +34,7 @@ type Options struct {
 	// means 1 minute. If the budget is used up, slow clients are cut off earlier.
 	ClientTimeout time.Duration
 
-	// Opened is called with the message of each request, for logs and metrics. Its Target is set later. Nil means that
-	// nothing is called.
+	// Opened is called with the message of each request, for logs and metrics. Nil means that nothing is called.
 	Opened func(context.Context, *Exchange)
 }
 
@@ -133,7 +132,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.refuse(http.StatusMethodNotAllowed, "another method")
 	case r.ContentLength != 0:
 		v.refuse(http.StatusBadRequest, "a body with "+r.Method)
-	case v.openSession(inner.Header):
+	case v.openSession(inner.Header, nil):
 		v.serve(inner)
 	}
 }
@@ -184,26 +183,19 @@ func (v *visit) post(r *http.Request) {
 	if !ok {
 		return
 	}
-	done := v.engine.turn(text)
-	x, m := v.engine.read(r.Context(), text, v.caller)
-	done()
+	x := v.engine.open(r.Context(), text, v.caller, func(x *Exchange) bool { // before the call's token is spent
+		x.agrees = func() bool { return headersAgree(r.Header, x) }
+		return v.openSession(r.Header, x)
+	})
 	v.exchange = x
 	if v.options.Opened != nil {
 		v.options.Opened(v.request.Context(), x)
 	}
-	if m != nil && !v.openSession(r.Header) { // before the call's token is spent
-		return
-	}
-	x.agrees = func() bool { return headersAgree(r.Header, x) }
-	done = v.engine.turn(text)
-	x.open(r.Context(), m)
-	done()
-	switch {
-	case x.Forward == "" && x.Malformed:
-		v.reply(http.StatusBadRequest, x.Reply)
-		return
-	case x.Forward == "":
-		v.reply(http.StatusOK, x.Reply)
+	if x.Forward == "" {
+		if v.status = http.StatusOK; x.Malformed {
+			v.status = http.StatusBadRequest
+		}
+		v.sendWhole(v.status, http.Header{"Content-Type": {"application/json"}}, []byte(x.Reply))
 		return
 	}
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
@@ -214,17 +206,17 @@ func (v *visit) post(r *http.Request) {
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	message := &passing{text: forward, passed: func() {}}
 	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
-		r.GetBody = (&passing{text: forward, passed: body.release}).body
-	} else {
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
+		message.passed = body.release
 	}
+	r.GetBody = func() (io.ReadCloser, error) { return &passingBody{of: message}, nil }
 	r.Body, _ = r.GetBody()
 	v.serve(r)
 }
 
-// passing is a message on its way to the server, of which the engine needs nothing more. It gives the memory back when
+// passing is a message on its way to the server. If the engine needs nothing more of it, the memory is given back when
 // the server has read it: some answers are streams that stay open for as long as the client likes, such as those of
 // subscriptions/listen, and would keep the budget from others.
 type passing struct {
@@ -233,9 +225,7 @@ type passing struct {
 	passed func()
 }
 
-// body returns a reader of the whole message. A reverse proxy takes a second one if its connection was already closed.
-func (p *passing) body() (io.ReadCloser, error) { return &passingBody{of: p}, nil }
-
+// passingBody reads the whole message. A reverse proxy takes a second one if its connection was already closed.
 type passingBody struct {
 	of *passing
 	at int

@@ -109,7 +109,7 @@ type session struct{ text, id string }
 
 // openSession replaces the client's id of a session by the server's. It refuses the request and returns false if the id
 // was not made for this user. A request that begins a session, or is of a revision without sessions, has none.
-func (v *visit) openSession(header http.Header) bool {
+func (v *visit) openSession(header http.Header, x *Exchange) bool {
 	values := header[sessionHeader]
 	delete(header, sessionHeader)
 	switch {
@@ -117,15 +117,15 @@ func (v *visit) openSession(header http.Header) bool {
 		v.refuse(http.StatusBadRequest, "a repeated Mcp-Session-Id")
 		return false
 	case len(values) == 1 && values[0] != "" && !isModern(header) &&
-		(v.exchange == nil || v.exchange.Method != "initialize"):
+		(x == nil || x.Method != "initialize"):
 		id, err := v.engine.sessions.Open(v.request.Context(), v.caller, values[0])
 		if err != nil { // the boundary has logged why
-			v.refuseQuietly(http.StatusNotFound)
+			v.refuse(http.StatusNotFound, "")
 			return false
 		}
 		v.session = session{values[0], id}
-		if v.exchange != nil {
-			v.exchange.inSession = true
+		if x != nil {
+			x.inSession = true
 		}
 		header[sessionHeader] = []string{id}
 	default:

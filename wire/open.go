@@ -14,31 +14,28 @@ import (
 	"github.com/tripseal/tripseal/internal/whose"
 )
 
-// read finds out what a message of the client is. If it must be refused, it returns no envelope.
-func (e *Engine) read(ctx context.Context, text string, caller tripseal.Principal) (*Exchange, *envelope) {
+// open does the work of [Engine.Open]. A door may have more to check before anything of the message is opened: the
+// function ready is called for each message of the right form. If it returns false, nothing is opened.
+func (e *Engine) open(
+	ctx context.Context, text string, caller tripseal.Principal, ready func(*Exchange) bool,
+) *Exchange {
+	defer e.turn(text)()
 	x := &Exchange{engine: e, caller: caller}
 	m, why := readEnvelope(text, nil)
-	x.Method = m.method
-	switch {
+	switch x.Method = m.method; {
 	case why != "":
 		x.refuse(ctx, invalidRequest, why)
-		return x, nil
+		return x
 	case m.isAnswer():
-		return x, &m
 	case m.id != "" && !fitsRequest(m.id):
 		x.ID = m.id // for the error
 		x.refuse(ctx, invalidRequest, "a request whose id is neither a string nor an integer of at most 53 bits")
-		return x, nil
+		return x
+	default:
+		x.ID, x.sameID, x.kind = m.id, m.sameID, kinds[m.method]
 	}
-	x.ID, x.sameID, x.kind = m.id, m.sameID, kinds[m.method]
-	return x, &m
-}
-
-// open decides what happens to a message that [Engine.read] has read. It sets x.Forward if the server gets it, and
-// otherwise x.Reply or x.Malformed, or both.
-func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	switch {
-	case m == nil: // it was refused
+	case !ready(x):
 	case m.isAnswer(): // a client of an older revision answers a question of the server
 		if carriesState(&m.result) {
 			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
@@ -48,9 +45,9 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	case m.isNotification() && x.kind != plain:
 		x.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
 	case x.kind == call:
-		x.openCall(ctx, m)
+		x.openCall(ctx, &m)
 	case x.kind == list:
-		x.openList(ctx, m)
+		x.openList(ctx, &m)
 	case carriesState(&m.params):
 		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
 	default:

@@ -57,6 +57,7 @@ func (p *pending) check(id string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case id == "": // not a request
 	case len(id) > maxID || p.requests[likeness(id)] != nil:
 		return errInUse
 	case p.ended || p.waiting == maxPending || p.bytes+bytes > maxBytes:

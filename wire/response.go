@@ -228,19 +228,12 @@ func (v *visit) replace(status int, why string) {
 	v.sendWhole(status, header, []byte(body))
 }
 
-// reply sends an answer of the engine. It is for requests that do not reach the server.
-func (v *visit) reply(status int, text string) {
-	v.status = status
-	v.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
-}
-
-// refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
+// refuse answers a request with an error, instead of passing it to the server. The reason is only for the log; "" means
+// that it is there already.
 func (v *visit) refuse(status int, reason string) {
-	v.log("a request was refused", "status", status, "cause", reason)
-	v.refuseQuietly(status)
-}
-
-func (v *visit) refuseQuietly(status int) {
+	if reason != "" {
+		v.log("a request was refused", "status", status, "cause", reason)
+	}
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
 	v.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
 	header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}

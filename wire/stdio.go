@@ -73,40 +73,33 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 		p.note(ctx, "a line of the client was refused", refused)
 		return p.toClient.write(errorMessage("", invalidRequest))
 	}
-	text := string(line)
-	x, m := p.engine.read(ctx, text, p.user)
-	isRequest := m != nil && x.ID != ""
-	if isRequest { // the id is checked before the call's token is spent
-		if err := p.pending.check(x.ID, len(text)); err != nil {
+	x := p.engine.open(ctx, string(line), p.user, func(x *Exchange) bool { // before the call's token is spent
+		err := p.pending.check(x.ID, len(line))
+		switch {
+		case err != nil:
 			p.note(ctx, "a request was refused", err)
-			failure := invalidRequest
+			x.Reply = errorMessage(x.ID, invalidRequest)
 			if errors.Is(err, errFull) {
-				failure = internalError
+				x.Reply = x.Failed()
 			}
-			return p.toClient.write(errorMessage(x.ID, failure))
-		}
-		if x.kind == call && !p.engine.proxied {
+		case x.kind == call && !p.engine.proxied:
 			x.mark = p.secret + rand.Text()
 		}
-	}
-	done := p.engine.turn(text)
-	x.open(ctx, m)
-	done()
+		return err == nil
+	})
 	forward := x.Forward
 	x.Forward = "" // so that the message does not stay in memory until the answer comes
 	switch {
 	case forward == "":
 		x.forgetMark()
 		return p.reply(x.Reply)
-	case isRequest && !p.pending.add(x, len(text)): // the server gives no more answers
+	case x.ID != "" && !p.pending.add(x, len(line)): // the server gives no more answers
 		x.forgetMark()
 		return p.reply(x.Failed())
-	case !isRequest && x.Method == "notifications/cancelled":
-		if fields, ok := cancelNames.read(m.params.Raw); ok {
-			p.pending.cancel(fields[0].sameID())
-		}
+	case x.ID == "" && x.Method == "notifications/cancelled":
+		p.pending.cancel(cancelledID(forward))
 	}
-	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.sameID) != nil {
+	if err := p.toServer.write(forward); err != nil && x.ID != "" && p.pending.take(x.sameID) != nil {
 		return p.reply(x.Failed()) // the server accepts no more input
 	}
 	return nil
@@ -174,4 +167,14 @@ func (p *Pipe) reply(message string) error {
 // note tells the operator what happened to a line, of which it shows nothing.
 func (p *Pipe) note(ctx context.Context, what string, err error) {
 	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
+}
+
+// cancelledID reads a notification that cancels a request. It returns the id of that request, in the form of
+// [field.sameID], or "" if there is none that can be read in one way only.
+func cancelledID(notification string) string {
+	m, _ := readEnvelope(notification, nil)
+	if fields, ok := cancelNames.read(m.params.Raw); ok {
+		return fields[0].sameID()
+	}
+	return ""
 }
