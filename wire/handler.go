@@ -326,5 +326,5 @@ func (v *visit) waits() bool { return v.exchange != nil && v.exchange.ID != "" }
 
 func (v *visit) log(what string, attributes ...any) {
 	attributes = append(attributes, "method", tripseal.PlainText(v.request.Method), "peer", v.request.RemoteAddr)
-	v.engine.logger().WarnContext(v.request.Context(), "wire: "+what, attributes...)
+	v.engine.warn(v.request.Context(), what, attributes...)
 }

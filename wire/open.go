@@ -59,8 +59,7 @@ func (e *Engine) open(
 // refuse logs that a message of the client has the wrong form, and sets x.Malformed. If the message needs an answer,
 // refuse sets x.Reply to an error.
 func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why string) {
-	x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused",
-		"method", tripseal.PlainText(x.Method), "cause", why)
+	x.engine.warn(ctx, "a message of the client was refused", "method", tripseal.PlainText(x.Method), "cause", why)
 	x.Malformed = true
 	if x.ID != "" || x.Method == "" { // a notification gets no answer
 		x.Reply = errorMessage(x.ID, wire)
@@ -160,7 +159,7 @@ func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
 // reason, unless that is "".
 func (x *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
-		x.engine.logger().WarnContext(ctx, "wire: a token was rejected", "method", tripseal.PlainText(x.Method), "cause", why)
+		x.engine.warn(ctx, "a token was rejected", "method", tripseal.PlainText(x.Method), "cause", why)
 	}
 	if errors.Is(err, tripseal.ErrRejected) && x.Method == "tools/call" && x.engine.rejectedText != "" {
 		x.Reply = resultMessage(x.ID, x.engine.rejectedText)

@@ -166,7 +166,7 @@ func (v *visit) flow() {
 // endEvents ends a stream. It drops an event that is not complete, as every client would do. A client that still waits
 // for its answer, and was not told how to come back for it, gets an error.
 func (v *visit) endEvents() {
-	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.gone {
+	if v.waits() && !v.exchange.done && !v.events.resumes && !v.gone {
 		v.logReplaced("the stream ended before the answer")
 		v.send([]byte("data: " + v.exchange.Failed() + "\n\n"))
 	}

@@ -66,14 +66,14 @@ func (x *Exchange) seal(ctx context.Context, m *envelope, why string) string {
 
 // fail returns an internal error that replaces an answer that must not be sent. It logs the given reason.
 func (x *Exchange) fail(ctx context.Context, why string) string {
-	x.engine.logger().ErrorContext(ctx, "wire: an answer of the server was refused",
+	tripseal.Logger(x.engine.log).ErrorContext(ctx, "wire: an answer of the server was refused",
 		"method", tripseal.PlainText(x.Method), "cause", why)
 	return x.Failed()
 }
 
 // drop returns "", which means that the client does not get the message. It logs the given reason.
 func (e *Engine) drop(ctx context.Context, why string) string {
-	e.logger().WarnContext(ctx, "wire: a message of the server was dropped", "cause", why)
+	e.warn(ctx, "a message of the server was dropped", "cause", why)
 	return ""
 }
 
@@ -144,18 +144,14 @@ func readQuestions(asked *field) (questions []tripseal.Question, needs []adapter
 		return nil, nil, ""
 	}
 	all, ok := readAll(asked.Raw)
-	unknown := false
 	for _, f := range all {
 		need := needOf(f.Raw)
-		unknown = unknown || need.Kind == 0
+		ok = ok && need.Kind != 0
 		needs = append(needs, need)
 		questions = append(questions, tripseal.Question{Key: f.Name, Kind: need.Kind})
 	}
-	switch {
-	case !ok:
-		return nil, nil, "questions that are not an object, or that two parsers read differently"
-	case unknown:
-		return nil, nil, "a question of an unknown kind, or one that two parsers read differently"
+	if !ok {
+		return nil, nil, "questions that are not an object, are of an unknown kind, or that two parsers read differently"
 	}
 	return questions, needs, ""
 }

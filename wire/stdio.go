@@ -70,14 +70,14 @@ func (p *Pipe) Shut() { p.toClient.close() }
 func (p *Pipe) clientLine(line []byte, refused error) error {
 	ctx := context.Background()
 	if refused != nil {
-		p.note(ctx, "a line of the client was refused", refused)
+		p.engine.warn(ctx, "a line of the client was refused", "cause", refused.Error())
 		return p.toClient.write(errorMessage("", invalidRequest))
 	}
 	x := p.engine.open(ctx, string(line), p.user, func(x *Exchange) bool { // before the call's token is spent
 		err := p.pending.check(x.ID, len(line))
 		switch {
 		case err != nil:
-			p.note(ctx, "a request was refused", err)
+			p.engine.warn(ctx, "a request was refused", "cause", err.Error())
 			x.Reply = errorMessage(x.ID, invalidRequest)
 			if errors.Is(err, errFull) {
 				x.Reply = x.Failed()
@@ -92,15 +92,15 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 	switch {
 	case forward == "":
 		x.forgetMark()
-		return p.reply(x.Reply)
+		return p.toClient.write(x.Reply)
 	case x.ID != "" && !p.pending.add(x, len(line)): // the server gives no more answers
 		x.forgetMark()
-		return p.reply(x.Failed())
+		return p.toClient.write(x.Failed())
 	case x.ID == "" && x.Method == "notifications/cancelled":
 		p.pending.cancel(cancelledID(forward))
 	}
 	if err := p.toServer.write(forward); err != nil && x.ID != "" && p.pending.take(x.sameID) != nil {
-		return p.reply(x.Failed()) // the server accepts no more input
+		return p.toClient.write(x.Failed()) // the server accepts no more input
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 func (p *Pipe) serverLine(line []byte, refused error) error {
 	ctx := context.Background()
 	if refused != nil {
-		p.note(ctx, "a line of the server was dropped", refused)
+		p.engine.warn(ctx, "a line of the server was dropped", "cause", refused.Error())
 	}
 	if line == nil { // it is gone, so nobody knows which request it answers
 		return nil
@@ -127,13 +127,13 @@ func (p *Pipe) serverLine(line []byte, refused error) error {
 		sealed = p.engine.pass(ctx, &m, why)
 	}
 	done()
-	return p.reply(sealed)
+	return p.toClient.write(sealed)
 }
 
 // serverEnded sends the client an error for each request that the server has not answered.
 func (p *Pipe) serverEnded() {
 	for _, x := range p.pending.end() {
-		if p.reply(x.Failed()) != nil {
+		if p.toClient.write(x.Failed()) != nil {
 			break
 		}
 	}
@@ -154,19 +154,6 @@ func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 		return nil
 	}
 	return p.pending.take(id)
-}
-
-// reply writes the message to the client. It does nothing if the message is "".
-func (p *Pipe) reply(message string) error {
-	if message == "" {
-		return nil
-	}
-	return p.toClient.write(message)
-}
-
-// note tells the operator what happened to a line, of which it shows nothing.
-func (p *Pipe) note(ctx context.Context, what string, err error) {
-	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
 }
 
 // cancelledID reads a notification that cancels a request. It returns the id of that request, in the form of
