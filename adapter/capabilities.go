@@ -23,17 +23,9 @@ type Need struct {
 // Meet reports whether a client with these capabilities can answer a question with this need. If it cannot answer one
 // of the questions of a result, send [MissingCapabilities] instead.
 func (c Capabilities) Meet(need Need) bool {
-	switch need.Kind {
-	case tripseal.KindForm:
-		return c.Form
-	case tripseal.KindURL:
-		return c.URL
-	case tripseal.KindSampling:
-		return c.Sampling && (!need.Tools || c.SamplingTools)
-	case tripseal.KindRoots:
-		return c.Roots
-	}
-	return false
+	return need.Kind == tripseal.KindForm && c.Form || need.Kind == tripseal.KindURL && c.URL ||
+		need.Kind == tripseal.KindSampling && c.Sampling && (!need.Tools || c.SamplingTools) ||
+		need.Kind == tripseal.KindRoots && c.Roots
 }
 
 // CapabilitiesIn converts the capabilities that a client declared, as encoding/json decodes them.

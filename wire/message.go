@@ -57,28 +57,6 @@ var (
 // resultNames returns the names of the members that the engine reads in the result of a method of this kind.
 func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
 
-// The indexes of names in envelopeNames.
-const (
-	atID = 1 + iota
-	atMethod
-	atParams
-	atResult
-	atError
-)
-
-// The indexes of names in callNames.
-const (
-	atName = iota
-	atURI
-	atArguments
-	atState
-	atAnswers
-	atMeta
-)
-
-// atContent is the index of a name in answerNames.
-const atContent = 3
-
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
@@ -126,7 +104,7 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	if !ok {
 		return m, "not exactly one JSON object in UTF-8, or an object that two parsers read differently"
 	}
-	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
+	id, method, params, result, problem := &o[1], &o[2], &o[3], &o[4], &o[5]
 	m.id, m.sameID = id.Raw, id.sameID()
 	m.params, m.result, m.isError = *params, *result, problem.present
 	switch {

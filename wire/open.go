@@ -90,12 +90,11 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		x.refuse(ctx, invalidParams, "params that are not an object, or that two parsers read differently")
 		return
 	}
-	target := &params[atName]
+	target, arguments, state, answers, meta := &params[0], &params[2], &params[3], &params[4], &params[5]
 	if m.method == "resources/read" {
-		target = &params[atURI]
+		target = &params[1]
 	}
-	state, meta := &params[atState], &params[atMeta]
-	given, why := readAnswers(&params[atAnswers])
+	given, why := readAnswers(answers)
 	switch {
 	case !target.isString():
 		why = "a call without the name of what it calls"
@@ -113,7 +112,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	}
 	var err error
 	x.round, err = x.engine.boundary.Open(ctx, tripseal.Request{
-		Method: m.method, Target: x.Target, Arguments: []byte(params[atArguments].Raw), Principal: x.caller,
+		Method: m.method, Target: x.Target, Arguments: []byte(arguments.Raw), Principal: x.caller,
 	}, state.Text)
 	if err != nil {
 		x.reject(ctx, err, "")
@@ -126,7 +125,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		edits = append(edits, change{"requestState", ""})
 	}
 	x.arrival.Method, x.arrival.Target, x.arrival.Logger = x.Method, x.Target, x.engine.log
-	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
+	if kept, all := x.keepAnswers(ctx, answers.Raw, given); !all {
 		edits = append(edits, change{"inputResponses", kept})
 	}
 	if x.mark != "" {
@@ -189,7 +188,7 @@ func readAnswers(answers *field) (list []answer, reason string) {
 			ok = ok && clear && twice == nil
 			if a.kind = kindOf(fields); hasNull(a.text) {
 				if a.kind == tripseal.KindForm {
-					a.text = withoutNulls(f.Raw, &fields[atContent])
+					a.text = withoutNulls(f.Raw, &fields[3])
 				}
 				if hasNull(a.text) {
 					a.kind = 0

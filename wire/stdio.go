@@ -148,7 +148,7 @@ func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 		var loose struct{ ID, Method json.RawMessage }
 		json.Unmarshal([]byte(m.text), &loose) // also reads lines that are not UTF-8 or nest too deep
 		fields, _ := envelopeNames.read(`{"id":` + string(loose.ID) + `}`)
-		id, method = fields[atID].sameID(), loose.Method != nil
+		id, method = fields[1].sameID(), loose.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
