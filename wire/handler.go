@@ -206,8 +206,8 @@ func (v *visit) post(r *http.Request) {
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
-	message := &passing{text: forward, passed: func() {}}
-	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
+	message := &passing{text: forward}
+	if x.kind == plain && len(forward) > maxRepeated && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
 		message.passed = body.release
 	}
@@ -222,8 +222,12 @@ func (v *visit) post(r *http.Request) {
 type passing struct {
 	mu     sync.Mutex
 	text   string
-	passed func()
+	passed func() // nil if the engine needs more
 }
+
+// maxRepeated is the length of the longest message that a reverse proxy may have read whole, and have to begin again,
+// because it has found a closed connection: the size of its buffer.
+const maxRepeated = 4 << 10
 
 // passingBody reads the whole message. A reverse proxy takes a second one if its connection was already closed.
 type passingBody struct {
@@ -239,8 +243,10 @@ func (b *passingBody) Read(to []byte) (n int, err error) {
 		b.at += n
 		return n, nil
 	}
-	b.of.text = ""
-	b.of.passed()
+	if b.at = len(b.of.text); b.of.passed != nil {
+		b.of.text = ""
+		b.of.passed()
+	}
 	return n, io.EOF
 }
 
