@@ -127,26 +127,20 @@ func (s *share) wait(end func()) {
 	s.of.waiting[s] = struct{}{}
 }
 
-// isCut reports whether the wait for the share's client was ended.
-func (s *share) isCut() bool {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	return s.cut
-}
-
 func (s *share) resume() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	delete(s.of.waiting, s)
 }
 
-// progress says that the client has sent or taken n bytes.
-func (s *share) progress(n int) {
+// progress says that the client has sent or taken n bytes. It returns false if the wait for the client was ended.
+func (s *share) progress(n int) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	if s.moved += n; s.moved >= step {
 		s.last, s.moved = time.Now(), 0
 	}
+	return !s.cut
 }
 
 var (

@@ -215,12 +215,12 @@ func TestAShareThatIsCutOffDoesNotWaitForBytes(t *testing.T) {
 			fast.release()
 		}()
 		synctest.Wait()
-		if !stuck.isCut() || fast.isCut() {
+		if stuck.progress(0) || !fast.progress(0) {
 			t.Error("the slower client was not cut off")
 		}
 		var last sync.WaitGroup
 		last.Go(func() { next.resize(150) })
-		if waited := <-gone; waited != 0 || !fast.isCut() {
+		if waited := <-gone; waited != 0 || fast.progress(0) {
 			t.Errorf("it waited %v", waited)
 		}
 		last.Wait()

@@ -139,13 +139,11 @@ func (v *visit) openSession(header http.Header, x *Exchange) bool {
 func (v *visit) sealSession(header http.Header) bool {
 	values := header[sessionHeader]
 	switch {
-	case len(values) == 0:
-		return true
-	case len(values) == 1 && values[0] == "":
-		delete(header, sessionHeader)
-		return true
 	case len(values) > 1:
 		return false
+	case len(values) == 0 || values[0] == "":
+		delete(header, sessionHeader)
+		return true
 	case v.session.id != "" && values[0] == v.session.id:
 		header[sessionHeader] = []string{v.session.text}
 		return true

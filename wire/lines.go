@@ -93,10 +93,3 @@ func (w *lineWriter) write(message string) error {
 	}
 	return w.err
 }
-
-// close makes all later writes fail. When it returns, no write is under way.
-func (w *lineWriter) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.err = io.ErrClosedPipe
-}

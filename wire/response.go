@@ -284,7 +284,7 @@ func (v *visit) send(part []byte) {
 	defer v.share.resume()
 	for len(part) > 0 {
 		v.hurry()
-		if v.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
+		if !v.share.progress(0) { // now, because hurry could have replaced the deadline that ends the wait
 			v.lose()
 			return
 		}

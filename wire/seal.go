@@ -20,13 +20,7 @@ func (x *Exchange) isPlainAnswer(message []byte) bool {
 	if x.engine.proxied || x.ID == "" || x.mark != "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
-	}
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
-	}
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`+x.ID+`,"result":{`))
 	return ok && bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) &&
 		!slices.ContainsFunc(guardedEnds, func(end string) bool { return bytes.Contains(rest, []byte(end)) })
 }

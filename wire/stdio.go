@@ -62,8 +62,12 @@ func (p *Pipe) Idle() <-chan struct{} {
 	return p.pending.idle
 }
 
-// Shut makes sure that nothing more is written to the client.
-func (p *Pipe) Shut() { p.toClient.close() }
+// Shut makes sure that nothing more is written to the client. When it returns, no write is under way.
+func (p *Pipe) Shut() {
+	p.toClient.mu.Lock()
+	defer p.toClient.mu.Unlock()
+	p.toClient.err = io.ErrClosedPipe
+}
 
 // clientLine moves a line of the client to the server, or answers it. It returns an error if the client takes no more
 // answers.
@@ -137,7 +141,7 @@ func (p *Pipe) serverEnded() {
 			break
 		}
 	}
-	p.toClient.close()
+	p.Shut()
 }
 
 // exchangeOf returns the exchange of a pending request if the server's line is the answer to this request. It returns
