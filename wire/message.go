@@ -2,11 +2,8 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/strictjson"
@@ -127,33 +124,6 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	return m, ""
 }
 
-// quoted writes a text as a JSON string. The text may have half of a surrogate pair that [strictjson.AppendRune] wrote.
-// quoted writes this half as an escape, such as \ud800. encoding/json would write U+FFFD instead.
-func quoted(text string) string {
-	out := append(make([]byte, 0, len(text)+2), '"')
-	for at := 0; at < len(text); {
-		next := strictjson.SkipPlain(text, at)
-		out = append(out, text[at:next]...)
-		if at = next; at == len(text) {
-			break
-		}
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if at+3 <= len(text) && text[at] == 0xED && text[at+1]&0xE0 == 0xA0 && text[at+2]&0xC0 == 0x80 {
-			r, size = 0xD000|rune(text[at+1]&0x3F)<<6|rune(text[at+2]&0x3F), 3
-		}
-		switch {
-		case r == '"' || r == '\\':
-			out = append(out, '\\', byte(r))
-		case r < ' ' || utf16.IsSurrogate(r):
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = utf8.AppendRune(out, r)
-		}
-		at += size
-	}
-	return string(append(out, '"'))
-}
-
 // fitsRequest reports whether an id is one that a server cannot confuse with another: a string, or an integer that
 // every parser reads exactly. A server might answer 1.0 with the id 1, or a longer integer with a rounded one.
 func fitsRequest(id string) bool {
@@ -189,5 +159,5 @@ func errorMessage(id string, e tripseal.WireError) string {
 // text of the request's id.
 func resultMessage(id, text string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` +
-		quoted(text) + `}],"isError":true}}`
+		strictjson.Quote(text) + `}],"isError":true}}`
 }

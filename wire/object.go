@@ -31,7 +31,7 @@ func (f *field) isObject() bool { return strings.HasPrefix(f.Raw, "{") }
 // escapes. It returns "" if there is no id.
 func (f *field) sameID() string {
 	if f.isString() {
-		return quoted(f.Text)
+		return strictjson.Quote(f.Text)
 	}
 	return f.Raw
 }
@@ -138,7 +138,7 @@ func (c changes) apply(message string, base int, object string) string {
 	}
 	for i, of := range c {
 		if !found[i] && of.value != "" {
-			add(quoted(of.name)+":", of.value)
+			add(strictjson.Quote(of.name)+":", of.value)
 		}
 	}
 	return string(append(append(out, '}'), message[base+len(object):]...))

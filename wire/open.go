@@ -120,7 +120,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	}
 	var edits changes
 	if plaintext, has := x.round.State(); has {
-		edits = append(edits, change{"requestState", quoted(plaintext)})
+		edits = append(edits, change{"requestState", strictjson.Quote(plaintext)})
 	} else if state.present {
 		edits = append(edits, change{"requestState", ""})
 	}
@@ -340,7 +340,7 @@ func (x *Exchange) openList(ctx context.Context, m *envelope) {
 	// cursor, so remove an empty or null cursor.
 	edits := changes{{"cursor", ""}}
 	if at.Text != "" {
-		edits[0].value = quoted(string(x.page.Position()))
+		edits[0].value = strictjson.Quote(string(x.page.Position()))
 	}
 	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // isPlainAnswer reports whether a message may reach the client as it is, because it is the answer to the client's
@@ -128,7 +129,7 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return errorMessage(x.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
-	return changes{{"requestState", quoted(token)}}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"requestState", strictjson.Quote(token)}}.apply(m.text, m.result.From, m.result.Raw)
 }
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to do to answer them. If
@@ -201,5 +202,5 @@ func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
 	if err != nil {
 		return errorMessage(x.ID, cursor.Wire(err))
 	}
-	return changes{{"nextCursor", quoted(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"nextCursor", strictjson.Quote(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
 }
