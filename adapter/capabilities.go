@@ -6,8 +6,7 @@ import (
 	"github.com/tripseal/tripseal"
 )
 
-// Capabilities is what a client has declared: the kinds of questions that it can answer. Make a Capabilities for each
-// request, and ask only what the client can answer.
+// Capabilities is what a client has declared for one request: the kinds of questions that it can answer.
 type Capabilities struct {
 	Form, URL     bool // elicitation; a client that declares elicitation without a mode can answer forms
 	Sampling      bool // sampling requests without tools
@@ -15,32 +14,21 @@ type Capabilities struct {
 	Roots         bool // requests for the list of roots
 }
 
-// Need is the capability that a client must declare before a server asks it a question. Revision 2026-07-28 forbids
-// questions whose capability the client has not declared. Make a Need for each question of a result.
+// Need is what a client must declare before a server asks it a question, by the rules of revision 2026-07-28.
 type Need struct {
 	Kind  tripseal.Kind // the kind of the question
 	Tools bool          // true for a sampling request that offers tools
 }
 
-// Meet reports whether a client with these capabilities can answer a question with this need. Call it before you seal a
-// result: if Meet returns false for a question, send [MissingCapabilities] instead of the questions.
+// Meet reports whether a client with these capabilities can answer a question with this need. If it cannot answer one
+// of the questions of a result, send [MissingCapabilities] instead.
 func (c Capabilities) Meet(need Need) bool {
-	switch need.Kind {
-	case tripseal.KindForm:
-		return c.Form
-	case tripseal.KindURL:
-		return c.URL
-	case tripseal.KindSampling:
-		return c.Sampling && (!need.Tools || c.SamplingTools)
-	case tripseal.KindRoots:
-		return c.Roots
-	}
-	return false
+	return need.Kind == tripseal.KindForm && c.Form || need.Kind == tripseal.KindURL && c.URL ||
+		need.Kind == tripseal.KindSampling && c.Sampling && (!need.Tools || c.SamplingTools) ||
+		need.Kind == tripseal.KindRoots && c.Roots
 }
 
-// CapabilitiesIn converts the capabilities that a client declared. The parameter is the JSON object from the client,
-// decoded by encoding/json. Use CapabilitiesIn with an SDK that keeps capabilities as JSON; with another SDK, fill in
-// the fields yourself.
+// CapabilitiesIn converts the capabilities that a client declared, as encoding/json decodes them.
 func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {
 		_, c.Form = elicitation["form"]
@@ -55,9 +43,8 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	return c
 }
 
-// MissingCapabilities returns the protocol's error for a client that has not declared the capabilities for some
-// questions. The error's data lists the capabilities that these questions need. Send this error in place of the
-// questions.
+// MissingCapabilities returns the protocol's error for a client that lacks capabilities for some questions. The error's
+// data lists what these questions need.
 func MissingCapabilities(needs ...Need) tripseal.WireError {
 	type object = map[string]any
 	elicitation, sampling, required := object{}, object{}, object{}
@@ -75,9 +62,6 @@ func MissingCapabilities(needs ...Need) tripseal.WireError {
 			required["roots"] = object{}
 		}
 	}
-	data, err := json.Marshal(object{"requiredCapabilities": required})
-	if err != nil {
-		panic("adapter: " + err.Error()) // never happens: the value above can always be written as JSON
-	}
+	data, _ := json.Marshal(object{"requiredCapabilities": required}) // such a value can always be written as JSON
 	return tripseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
 }

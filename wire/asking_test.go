@@ -3,11 +3,13 @@ package wire_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tripseal/tripseal"
@@ -36,6 +38,8 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		}
 		return pending
 	}
+	var marked atomic.Value
+	var stream bool
 	web := httptest.NewServer(engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			Params struct {
@@ -57,7 +61,13 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		if run(r.Context(), nil) == nil {
 			t.Error("another call in this context got the answer")
 		}
-		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+		// The handler repeats the mark of the call. A client could use it on a transport that has no door.
+		mark, _ := json.Marshal(m.Params.Meta)
+		if marked.Store(string(mark)); stream {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, `data: {"jsonrpc":"2.0","method":"x","params":{"_meta":%s}}`+"\n\ndata: ", mark)
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":%s}}`+"\n\n", mark)
 	}), wire.Options{AllowAnonymous: true}))
 	t.Cleanup(web.Close)
 	post := func(more string) string {
@@ -74,9 +84,14 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		t.Fatal(text)
 	}
 	answered := `,"requestState":"` + asked.Result.RequestState + `","inputResponses":{"ok":{"action":"accept","content":{"OK":true}},"ghost":{"action":"accept"}}`
-	for range 2 {
-		if text := post(answered); !strings.Contains(text, `"content":[]`) {
-			t.Error(text)
+	for _, stream = range []bool{false, true} {
+		text := post(answered)
+		var meta map[string]string
+		if err := json.Unmarshal([]byte(marked.Load().(string)), &meta); err != nil || meta[wire.MarkName] == "" {
+			t.Errorf("the server got the _meta %s", marked.Load())
+		}
+		if !strings.Contains(text, `"content":[]`) || strings.Contains(text, meta[wire.MarkName]) {
+			t.Errorf("the client got %s", text)
 		}
 	}
 	web.Close() // waits for all calls to end

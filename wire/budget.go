@@ -33,14 +33,69 @@ const (
 	reclaiming = 2 * time.Second
 )
 
-// take takes n more bytes of the budget for a share and returns true. It returns false if fewer are left and cannot be
-// had from slow clients, or if the share's own client is the slow one.
-func (b *budget) take(s *share, n int64) bool {
-	deadline := time.Now().Add(reclaiming)
+// reclaim ends the wait for the slowest clients that have kept a door waiting for longer than patience allows, until n
+// bytes are there for the share s, or will be soon. It returns false if that cannot be.
+func (b *budget) reclaim(s *share, n int64) bool {
+	soon, later := b.limit-b.used, int64(0)
+	var slow []*share
+	for w := range b.waiting {
+		switch {
+		case w.cut:
+			soon += w.held
+			continue
+		case time.Since(w.since) > patience && w.held > 0:
+			slow = append(slow, w)
+		}
+		if w != s {
+			later += w.held
+		}
+	}
+	if soon+later < n {
+		return false
+	}
+	slices.SortFunc(slow, func(x, y *share) int { return x.last.Compare(y.last) })
+	for _, w := range slow {
+		if soon >= n || s.cut {
+			break
+		}
+		w.cut = true
+		w.end()
+		soon += w.held
+		b.wake() // it may wait for bytes itself
+	}
+	return !s.cut
+}
+
+// wake lets everybody who waits for bytes look again.
+func (b *budget) wake() {
+	if b.freed != nil {
+		close(b.freed)
+		b.freed = nil
+	}
+}
+
+// share is the part of a budget that one message holds. Only one goroutine at a time may make it larger.
+type share struct {
+	of *budget
+
+	// The rest is guarded by of.mu.
+	held  int64
+	end   func()    // ends the wait for the client
+	since time.Time // when the wait began
+	last  time.Time // when the client had sent or taken a step more: the slowest client is the one with the earliest time
+	moved int       // how many bytes it has sent or taken since then
+	cut   bool      // true if the wait was ended
+}
+
+// resize changes the size of the share to n bytes. If the budget has too few bytes left, and cannot have them from slow
+// clients, or if the share's own client is the slowest, it changes nothing and returns false.
+func (s *share) resize(n int) bool {
+	b, deadline := s.of, time.Now().Add(reclaiming)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for n > b.limit-b.used {
-		if s.cut || s.held+n > b.limit || !b.reclaim(s, n) || time.Now().After(deadline) {
+	more := int64(n) - s.held
+	for more > b.limit-b.used {
+		if s.cut || int64(n) > b.limit || !b.reclaim(s, more) || time.Now().After(deadline) {
 			return false
 		}
 		if b.freed == nil {
@@ -54,96 +109,14 @@ func (b *budget) take(s *share, n int64) bool {
 		}
 		b.mu.Lock()
 	}
-	b.used += n
-	s.held += n
-	return true
-}
-
-func (b *budget) give(s *share, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used -= n
-	s.held -= n
-	b.wake()
-}
-
-// wake lets everybody in take look again.
-func (b *budget) wake() {
-	if b.freed != nil {
-		close(b.freed)
-		b.freed = nil
-	}
-}
-
-// reclaim ends the wait for the slowest clients that have kept a door waiting for longer than patience allows, until n
-// bytes are there for the share s or will be soon. It returns false if that cannot be.
-func (b *budget) reclaim(s *share, n int64) bool {
-	now := time.Now()
-	soon, later := b.limit-b.used, int64(0)
-	var slow []*share
-	for w := range b.waiting {
-		switch {
-		case w.cut && w != s:
-			soon += w.held
-			continue
-		case now.Sub(w.since) > patience:
-			slow = append(slow, w)
-		}
-		if w != s {
-			later += w.held
-		}
-	}
-	if soon+later < n {
-		return false
-	}
-	slices.SortFunc(slow, func(x, y *share) int { return x.last.Compare(y.last) })
-	for _, w := range slow {
-		switch {
-		case soon >= n:
-			return true
-		case w == s:
-			return false
-		case w.held > 0:
-			w.cut = true
-			w.end()
-			soon += w.held
-			b.wake() // it may be in take itself
-		}
+	b.used += more
+	if s.held = int64(n); more < 0 {
+		b.wake()
 	}
 	return true
 }
 
-// share is the part of a budget that one message holds. Only one goroutine at a time may change its size.
-type share struct {
-	of   *budget
-	held int64 // written only under of.mu
-
-	// The rest is guarded by of.mu.
-	end   func()    // ends the wait for the client
-	since time.Time // when the wait began
-	last  time.Time // when the client had sent or taken a step more: the slowest client is the one with the earliest time
-	moved int       // how many bytes it has sent or taken since then
-	cut   bool      // true if the wait was ended
-}
-
-// resize changes the size of the share to n bytes. If the budget has too few bytes left, it changes nothing and returns
-// false.
-func (s *share) resize(n int) bool {
-	more := int64(n) - s.held
-	if more < 0 {
-		s.of.give(s, -more)
-	}
-	return more <= 0 || s.of.take(s, more)
-}
-
-// release gives all bytes back. Unlike resize, it may be called from several goroutines.
-func (s *share) release() {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.of.used -= s.held
-	s.held = 0
-	s.of.wake()
-}
+func (s *share) release() { s.resize(0) }
 
 // wait says that the share waits for its client from now on, until resume. The function end ends the wait early.
 func (s *share) wait(end func()) {
@@ -154,26 +127,20 @@ func (s *share) wait(end func()) {
 	s.of.waiting[s] = struct{}{}
 }
 
-// isCut reports whether the wait for the share's client was ended.
-func (s *share) isCut() bool {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	return s.cut
-}
-
 func (s *share) resume() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	delete(s.of.waiting, s)
 }
 
-// progress says that the client has sent or taken n bytes.
-func (s *share) progress(n int) {
+// progress says that the client has sent or taken n bytes. It returns false if the wait for the client was ended.
+func (s *share) progress(n int) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	if s.moved += n; s.moved >= step {
 		s.last, s.moved = time.Now(), 0
 	}
+	return !s.cut
 }
 
 var (

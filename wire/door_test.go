@@ -835,54 +835,6 @@ func TestAClientThatCutsItsRequestShortIsRefused(t *testing.T) {
 	}
 }
 
-// The record of a request is made after the client has its answer: here, Ended waits for the client.
-func TestEndedDescribesTheRequestAndTheClientDoesNotWaitForIt(t *testing.T) {
-	for _, s := range []struct {
-		method, message, target string
-		status, sent            int
-	}{
-		{"tools/call", callMessage, "deploy", 200, len(doneMessage)},
-		{"resources/read", carriers[2].call(""), "", 200, len(doneMessage)}, // a URI can hold secrets
-		{"notifications/progress", progress, "", 202, 0},
-		{"", "", "", 202, 0},
-	} {
-		got, recorded := make(chan bool), make(chan wire.Ended, 1)
-		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
-			if s.sent == 0 {
-				w.WriteHeader(202)
-				return
-			}
-			writes(200, jsonType, doneMessage)(w, r)
-		}, func(o *setup) {
-			o.options.Ended = func(_ context.Context, e wire.Ended) {
-				select {
-				case <-got:
-				case <-time.After(time.Minute):
-					t.Error("the client waits for the record")
-				}
-				recorded <- e
-				panic(canary) // must not reach anybody
-			}
-		})
-		way := "POST"
-		if s.message == "" {
-			way = "GET"
-		}
-		f.do(way, s.message)
-		close(got)
-		e := <-recorded
-		if e.HTTPMethod != way || e.Status != s.status || e.Received != len(s.message) || e.Sent != s.sent ||
-			e.Method != s.method ||
-			e.Target != s.target || !strings.HasPrefix(e.Peer, "127.0.0.1:") || e.Duration <= 0 {
-			t.Errorf("%+v", e)
-		}
-		await(t, "the panic of Ended is logged", func() bool {
-			return strings.Contains(f.log.String(),
-				"Options.Ended panicked")
-		})
-	}
-}
-
 func TestADoorThatCannotWorkPanicsWhenItIsMade(t *testing.T) {
 	anybody := wire.Options{AllowAnonymous: true}
 	engine := plainRig(t).engine

@@ -346,6 +346,16 @@ func TestTheServerFindsTheCallAndWhatWasSetOutside(t *testing.T) {
 	}
 }
 
+// closesAtEnd closes the channel when the request has ended.
+func closesAtEnd(ended chan bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 func TestTheServerLearnsThatTheClientIsGoneAndNothingIsLogged(t *testing.T) {
 	for way, change := range eachWay {
 		for _, kind := range []string{"", eventType, jsonType} {
@@ -358,7 +368,7 @@ func TestTheServerLearnsThatTheClientIsGoneAndNothingIsLogged(t *testing.T) {
 				}
 				close(arrived)
 				<-r.Context().Done()
-			}, change, func(s *setup) { s.options.Ended = func(context.Context, wire.Ended) { close(ended) } })
+			}, change, func(s *setup) { s.outside = closesAtEnd(ended) })
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-arrived

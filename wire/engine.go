@@ -92,19 +92,18 @@ func New(config Config) (*Engine, error) {
 // Boundary returns the boundary that decides for this engine.
 func (e *Engine) Boundary() *tripseal.Boundary { return e.boundary }
 
-// logger returns e.log, wrapped so that a panic in it does not stop the engine.
-func (e *Engine) logger() *slog.Logger { return tripseal.Logger(e.log) }
+// warn tells the operator what happened to a message, of which it shows nothing.
+func (e *Engine) warn(ctx context.Context, what string, attributes ...any) {
+	tripseal.Logger(e.log).WarnContext(ctx, "wire: "+what, attributes...)
+}
 
 // Exchange is one message of the client together with the server's answer to it. [Engine.Open] returns it. Keep it
 // until the server has answered.
 type Exchange struct {
-	// Forward is the message for the server. It is "" if the server must not see the message.
-	Forward string
-	// Reply is the engine's own answer to the client, if the server must not see the client's message. It is "" if the
-	// client's message was a notification, which gets no answer.
-	Reply string
-	// Malformed is true if the message was refused because of its form. A door over HTTP answers it with the status
-	// 400. A message with a rejected token is not malformed.
+	Forward string // the message for the server; "" if the server must not see it
+	Reply   string // otherwise the engine's own answer to the client; "" if the message was a notification
+	// Malformed is true if the message was refused because of its form, and not because of a token. A door over HTTP
+	// answers it with the status 400.
 	Malformed bool
 
 	ID     string // the JSON text of the request's id; "" if the message is not a request
@@ -134,13 +133,10 @@ func (x *Exchange) User() tripseal.Principal { return x.caller }
 // before it answers, if its SDK cannot send such an error. It is safe for concurrent use.
 func (x *Exchange) AnswerWith(e tripseal.WireError) { x.instead.Store(&e) }
 
-// Open takes a message of the client. The parameter caller says which user sent it; nil means that no user is known.
-// Open never returns nil. Call Open for every message of the client. Then send the exchange's field Forward to the
-// server, or its field Reply to the client.
+// Open takes a message of the client; call it for every one. The parameter caller says which user sent it; nil means
+// that no user is known. Send the exchange's field Forward to the server, or its field Reply to the client.
 func (e *Engine) Open(ctx context.Context, message string, caller tripseal.Principal) *Exchange {
-	defer e.turn(message)()
-	x, m := e.read(ctx, message, caller)
-	return x.open(ctx, m)
+	return e.open(ctx, message, caller, func(*Exchange) bool { return true })
 }
 
 // longMessage is the length from which messages wait for each other, in bytes. To read a message can take several times
@@ -158,7 +154,7 @@ func (e *Engine) turn(message string) (done func()) {
 
 // Seal takes a message that the server sent in answer to the client's message: the answer itself, or a notification or
 // request before it. It returns the message for the client, or "" if the client must not see it. Seal is not safe for
-// concurrent use. Call Seal for each of these messages, in their order.
+// concurrent use: call it for each of these messages, in their order.
 func (x *Exchange) Seal(ctx context.Context, message string) string {
 	m, why := readEnvelope(message, x.kind.resultNames())
 	return x.seal(ctx, &m, why)
@@ -171,15 +167,11 @@ func (e *Engine) Pass(ctx context.Context, message string) string {
 	return e.pass(ctx, &m, why)
 }
 
-// Failed returns an internal error as the answer for the client. Use it if the server gave no answer, or an answer that
-// cannot be sent. Failed returns "" if the client's message was not a request.
+// Failed returns an internal error as the answer for the client. Use it if the server gave no answer that can be sent.
+// Failed returns "" if the client's message was not a request.
 func (x *Exchange) Failed() string {
 	if x.ID == "" {
 		return ""
 	}
 	return errorMessage(x.ID, internalError)
 }
-
-// Answered reports whether Seal has seen the answer to the client's request. If the server's stream ends before that,
-// the door sends the result of [Exchange.Failed] to the client.
-func (x *Exchange) Answered() bool { return x.done }

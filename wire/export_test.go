@@ -13,6 +13,9 @@ func BudgetUsed(handler http.Handler) int64 {
 // IsPlainAnswer reports whether the engine passes this answer without reading it whole.
 func (x *Exchange) IsPlainAnswer(message string) bool { return x.isPlainAnswer([]byte(message)) }
 
+// Answered reports whether Seal has seen the answer to the client's request.
+func (x *Exchange) Answered() bool { return x.done }
+
 // Marks returns how many calls an engine knows by a mark.
 func Marks(e *Engine) (n int) {
 	e.marks.Range(func(any, any) bool { n++; return true })

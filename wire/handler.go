@@ -34,8 +34,8 @@ type Options struct {
 	// means 1 minute. If the budget is used up, slow clients are cut off earlier.
 	ClientTimeout time.Duration
 
-	// Ended is called for each request when it has ended, for logs and metrics. Nil means that nothing is called.
-	Ended func(context.Context, Ended)
+	// Opened is called with the message of each request, for logs and metrics. Nil means that nothing is called.
+	Opened func(context.Context, *Exchange)
 }
 
 // The limits that apply where a field of [Options] is 0.
@@ -45,17 +45,6 @@ const (
 	DefaultBudget        = 256 << 20
 	DefaultClientTimeout = time.Minute
 )
-
-// Ended describes a request that has ended. It does not hold the user's name.
-type Ended struct {
-	HTTPMethod     string
-	Status         int
-	Duration       time.Duration
-	Received, Sent int    // the lengths of the client's message and of the answer, in bytes
-	Peer           string // the address of the client
-	Method         string // the method of the message, such as tools/call; "" if there was no message
-	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
-}
 
 // Check sets the fields that are 0, and returns an error for options with which [Engine.Handler] would panic.
 func (o *Options) Check() error {
@@ -105,7 +94,6 @@ type visit struct {
 	cancel   context.CancelFunc
 	exchange *Exchange // nil if the request carries no message
 	session  session
-	received int // the length of the client's message, in bytes
 	to       http.ResponseWriter
 
 	mu     sync.Mutex  // servers write from several goroutines
@@ -118,25 +106,19 @@ type visit struct {
 	events events
 	share  share
 	ended  bool // true if the client has got everything
-	sent   struct {
-		status, bytes int
-		failed        bool // true if the client is gone
-	}
+	gone   bool // true if the client is gone
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := &visit{door: d, request: r, to: w, header: make(http.Header), share: share{of: d.budget}}
 	v.body = collected{limit: d.options.MaxAnswer, share: &v.share}
-	ctx := visitContext{visit: v}
-	ctx.Context, v.cancel = context.WithCancel(r.Context())
-	defer v.cancel()
-	defer v.forgetMark()
-	if d.options.Ended != nil {
-		defer v.end(time.Now())
-	}
+	defer func() { v.exchange.forgetMark() }()
 	defer v.share.release()
 	defer v.hurry()
-	inner := r.WithContext(&ctx)
+	ctx, cancel := context.WithCancel(r.Context())
+	v.cancel = cancel
+	defer cancel()
+	inner := r.WithContext(ctx)
 	inner.Header, inner.Trailer = v.headersFor(r.Header), nil
 	switch {
 	case tooManyLines(r.Header):
@@ -150,35 +132,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.refuse(http.StatusMethodNotAllowed, "another method")
 	case r.ContentLength != 0:
 		v.refuse(http.StatusBadRequest, "a body with "+r.Method)
-	case v.openSession(inner.Header):
+	case v.openSession(inner.Header, nil):
 		v.serve(inner)
 	}
-}
-
-func (v *visit) forgetMark() {
-	if v.exchange != nil {
-		v.exchange.forgetMark()
-	}
-}
-
-// visitContext is the context of the request that the server gets. It has the exchange, once the message is read.
-type visitContext struct {
-	context.Context
-	visit *visit
-}
-
-func (c *visitContext) Value(key any) any {
-	if x := c.visit.exchange; x != nil {
-		switch key.(type) {
-		case exchangeKey:
-			return x
-		case elicit.ArrivalKey:
-			if x.kind == call {
-				return &x.arrival
-			}
-		}
-	}
-	return c.Context.Value(key)
 }
 
 // headersFor returns the headers that the server gets.
@@ -227,51 +183,53 @@ func (v *visit) post(r *http.Request) {
 	if !ok {
 		return
 	}
-	v.received = len(text)
-	done := v.engine.turn(text)
-	x, m := v.engine.read(r.Context(), text, v.caller)
-	done()
+	x := v.engine.open(r.Context(), text, v.caller, func(x *Exchange) bool { // before the call's token is spent
+		x.agrees = func() bool { return headersAgree(r.Header, x) }
+		return v.openSession(r.Header, x)
+	})
 	v.exchange = x
-	if m != nil && !v.openSession(r.Header) { // before the call's token is spent
+	if v.options.Opened != nil {
+		v.options.Opened(v.request.Context(), x)
+	}
+	if x.Forward == "" {
+		if v.status = http.StatusOK; x.Malformed {
+			v.status = http.StatusBadRequest
+		}
+		v.sendWhole(v.status, http.Header{"Content-Type": {"application/json"}}, []byte(x.Reply))
 		return
 	}
-	x.agrees = func() bool { return headersAgree(r.Header, x) }
-	done = v.engine.turn(text)
-	x.open(r.Context(), m)
-	done()
-	switch {
-	case x.Forward == "" && x.Malformed:
-		v.reply(http.StatusBadRequest, x.Reply)
-		return
-	case x.Forward == "":
-		v.reply(http.StatusOK, x.Reply)
-		return
+	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
+	if x.kind == call {
+		ctx = elicit.Arrive(ctx, &x.arrival)
 	}
+	r = r.WithContext(ctx)
 	forward := x.Forward
 	x.Forward = ""
 	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
-	if x.kind == plain && len(forward) > 2*leastShare && len(x.ID)+len(x.Method) < leastShare {
+	message := &passing{text: forward}
+	if x.kind == plain && len(forward) > maxRepeated && len(x.ID)+len(x.Method) < leastShare {
 		x.ID, x.sameID, x.Method = strings.Clone(x.ID), strings.Clone(x.sameID), strings.Clone(x.Method)
-		r.GetBody = (&passing{text: forward, passed: body.release}).body
-	} else {
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(forward)), nil }
+		message.passed = body.release
 	}
+	r.GetBody = func() (io.ReadCloser, error) { return &passingBody{of: message}, nil }
 	r.Body, _ = r.GetBody()
 	v.serve(r)
 }
 
-// passing is a message on its way to the server, of which the engine needs nothing more. It gives the memory back when
+// passing is a message on its way to the server. If the engine needs nothing more of it, the memory is given back when
 // the server has read it: some answers are streams that stay open for as long as the client likes, such as those of
 // subscriptions/listen, and would keep the budget from others.
 type passing struct {
 	mu     sync.Mutex
 	text   string
-	passed func()
+	passed func() // nil if the engine needs more
 }
 
-// body returns a reader of the whole message. A reverse proxy takes a second one if its connection was already closed.
-func (p *passing) body() (io.ReadCloser, error) { return &passingBody{of: p}, nil }
+// maxRepeated is the length of the longest message that a reverse proxy may have read whole, and have to begin again,
+// because it has found a closed connection: the size of its buffer.
+const maxRepeated = 4 << 10
 
+// passingBody reads the whole message. A reverse proxy takes a second one if its connection was already closed.
 type passingBody struct {
 	of *passing
 	at int
@@ -285,8 +243,10 @@ func (b *passingBody) Read(to []byte) (n int, err error) {
 		b.at += n
 		return n, nil
 	}
-	b.of.text = ""
-	b.of.passed()
+	if b.at = len(b.of.text); b.of.passed != nil {
+		b.of.text = ""
+		b.of.passed()
+	}
 	return n, io.EOF
 }
 
@@ -352,7 +312,7 @@ func (v *visit) seal(message []byte) []byte {
 	text, sealed := string(message), ""
 	defer v.engine.turn(text)()
 	if x != nil {
-		sealed = x.Seal(ctx, text)
+		sealed = x.Seal(ctx, x.unmarked(text))
 	} else {
 		// A stream that a client of an older revision resumes brings answers to requests that other streams carried.
 		m, why := readEnvelope(text, guardedNames)
@@ -372,22 +332,5 @@ func (v *visit) waits() bool { return v.exchange != nil && v.exchange.ID != "" }
 
 func (v *visit) log(what string, attributes ...any) {
 	attributes = append(attributes, "method", tripseal.PlainText(v.request.Method), "peer", v.request.RemoteAddr)
-	v.engine.logger().WarnContext(v.request.Context(), "wire: "+what, attributes...)
-}
-
-// end calls Options.Ended.
-func (v *visit) end(start time.Time) {
-	e := Ended{
-		HTTPMethod: tripseal.PlainText(v.request.Method), Status: v.sent.status, Duration: time.Since(start),
-		Received: v.received, Sent: v.sent.bytes, Peer: v.request.RemoteAddr,
-	}
-	if x := v.exchange; x != nil {
-		e.Method = tripseal.PlainText(x.Method)
-		if e.Method == "tools/call" || e.Method == "prompts/get" {
-			e.Target = tripseal.PlainText(x.Target)
-		}
-	}
-	if tripseal.Guard(func() error { v.options.Ended(v.request.Context(), e); return nil }) != nil {
-		v.log("Options.Ended panicked")
-	}
+	v.engine.warn(v.request.Context(), what, attributes...)
 }

@@ -84,19 +84,12 @@ type lineWriter struct {
 	err    error // the first error; after it, nothing more is written
 }
 
-// write writes a message and a line feed.
+// write writes a message and a line feed. It writes nothing if the message is "".
 func (w *lineWriter) write(message string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil {
+	if w.err == nil && message != "" {
 		_, w.err = io.WriteString(w.stream, message+"\n")
 	}
 	return w.err
-}
-
-// close makes all later writes fail. When it returns, no write is under way.
-func (w *lineWriter) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.err = io.ErrClosedPipe
 }

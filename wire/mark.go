@@ -33,10 +33,18 @@ func (e *Engine) Through(ctx context.Context, mark string) *Exchange {
 }
 
 func (x *Exchange) forgetMark() {
-	if x.mark != "" {
+	if x != nil && x.mark != "" {
 		x.engine.marks.Delete(x.mark)
 		whose.Arrivals.Delete(x.mark)
 	}
+}
+
+// unmarked returns a message of the server without the mark of the call, which a handler may have repeated.
+func (x *Exchange) unmarked(message string) string {
+	if x.mark == "" {
+		return message
+	}
+	return strings.ReplaceAll(message, x.mark, "")
 }
 
 // marked returns the JSON text of a _meta with a mark. It leaves a _meta that is not an object as it is: the server

@@ -2,11 +2,8 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/strictjson"
@@ -50,38 +47,18 @@ var (
 	metaNames       = namesOf("io.modelcontextprotocol/clientCapabilities")
 	capabilityNames = namesOf("elicitation", "sampling", "roots")
 	optionNames     = namesOf("form", "url", "tools")
+
+	cancelNames = namesOf("requestId")
 )
 
 // resultNames returns the names of the members that the engine reads in the result of a method of this kind.
 func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
 
-// The indexes of names in envelopeNames.
-const (
-	atID = 1 + iota
-	atMethod
-	atParams
-	atResult
-	atError
-)
-
-// The indexes of names in callNames.
-const (
-	atName = iota
-	atURI
-	atArguments
-	atState
-	atAnswers
-	atMeta
-)
-
-// atContent is the index of a name in answerNames.
-const atContent = 3
-
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // sameID(id), which is the same text for all spellings of a string
+	sameID         string // the same text for all spellings of the id: see field.sameID
 	method         string
 	params, result field
 	isError        bool
@@ -96,19 +73,6 @@ type envelope struct {
 // A message that is neither a notification nor an answer is a request.
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
-
-// sameID returns the same text for two spellings of the same id, because the other side may write a string with other
-// escapes. The parameter text is the JSON text of the id. An id that is not a string is returned as it is.
-func sameID(text string) string {
-	if !strings.HasPrefix(text, `"`) {
-		return text
-	}
-	members := strictjson.ReadMembers(`{"id":` + text + `}`)
-	if id, ok := members.Next(); ok {
-		return quoted(id.Text)
-	}
-	return text
-}
 
 // inResult reads the members with the given names from the result, in the same way as [names.read]. If readEnvelope has
 // already read these names, inResult does not read the text again.
@@ -137,17 +101,12 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	if !ok {
 		return m, "not exactly one JSON object in UTF-8, or an object that two parsers read differently"
 	}
-	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
-	m.id, m.sameID = id.Raw, id.Raw
-	switch {
-	case !id.present:
-	case id.isString():
-		m.sameID = quoted(id.Text) // the other side may write the string with other escapes
-	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
-		return m, "an id that is neither a string nor a number"
-	}
+	id, method, params, result, problem := &o[1], &o[2], &o[3], &o[4], &o[5]
+	m.id, m.sameID = id.Raw, id.sameID()
 	m.params, m.result, m.isError = *params, *result, problem.present
 	switch {
+	case id.present && !id.isString() && !id.IsNumber() && (id.Raw != "null" || method.present):
+		return m, "an id that is neither a string nor a number"
 	case method.present && (result.present || problem.present):
 		return m, "both a request and an answer"
 	case result.present && problem.present:
@@ -163,33 +122,6 @@ func readEnvelope(text string, resultNames *names) (m envelope, reason string) {
 	}
 	m.method = method.Text
 	return m, ""
-}
-
-// quoted writes a text as a JSON string. The text may have half of a surrogate pair that [strictjson.AppendRune] wrote.
-// quoted writes this half as an escape, such as \ud800. encoding/json would write U+FFFD instead.
-func quoted(text string) string {
-	out := append(make([]byte, 0, len(text)+2), '"')
-	for at := 0; at < len(text); {
-		next := strictjson.SkipPlain(text, at)
-		out = append(out, text[at:next]...)
-		if at = next; at == len(text) {
-			break
-		}
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if at+3 <= len(text) && text[at] == 0xED && text[at+1]&0xE0 == 0xA0 && text[at+2]&0xC0 == 0x80 {
-			r, size = 0xD000|rune(text[at+1]&0x3F)<<6|rune(text[at+2]&0x3F), 3
-		}
-		switch {
-		case r == '"' || r == '\\':
-			out = append(out, '\\', byte(r))
-		case r < ' ' || utf16.IsSurrogate(r):
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = utf8.AppendRune(out, r)
-		}
-		at += size
-	}
-	return string(append(out, '"'))
 }
 
 // fitsRequest reports whether an id is one that a server cannot confuse with another: a string, or an integer that
@@ -227,5 +159,5 @@ func errorMessage(id string, e tripseal.WireError) string {
 // text of the request's id.
 func resultMessage(id, text string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` +
-		quoted(text) + `}],"isError":true}}`
+		strictjson.Quote(text) + `}],"isError":true}}`
 }

@@ -27,6 +27,15 @@ func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 // isObject reports whether the value is an object.
 func (f *field) isObject() bool { return strings.HasPrefix(f.Raw, "{") }
 
+// sameID returns the same text for two spellings of the same id, because the other side may write a string with other
+// escapes. It returns "" if there is no id.
+func (f *field) sameID() string {
+	if f.isString() {
+		return strictjson.Quote(f.Text)
+	}
+	return f.Raw
+}
+
 // read reads a JSON object. It returns a field for each name in n.list, in the same order. It returns false if the text
 // is not one object. It also returns false if two JSON parsers could read one of these fields differently: its name
 // occurs twice or in another spelling.
@@ -129,7 +138,7 @@ func (c changes) apply(message string, base int, object string) string {
 	}
 	for i, of := range c {
 		if !found[i] && of.value != "" {
-			add(quoted(of.name)+":", of.value)
+			add(strictjson.Quote(of.name)+":", of.value)
 		}
 	}
 	return string(append(append(out, '}'), message[base+len(object):]...))

@@ -14,31 +14,28 @@ import (
 	"github.com/tripseal/tripseal/internal/whose"
 )
 
-// read finds out what a message of the client is. If it must be refused, it returns no envelope.
-func (e *Engine) read(ctx context.Context, text string, caller tripseal.Principal) (*Exchange, *envelope) {
+// open does the work of [Engine.Open]. A door may have more to check before anything of the message is opened: the
+// function ready is called for each message of the right form. If it returns false, nothing is opened.
+func (e *Engine) open(
+	ctx context.Context, text string, caller tripseal.Principal, ready func(*Exchange) bool,
+) *Exchange {
+	defer e.turn(text)()
 	x := &Exchange{engine: e, caller: caller}
 	m, why := readEnvelope(text, nil)
-	x.Method = m.method
-	switch {
+	switch x.Method = m.method; {
 	case why != "":
 		x.refuse(ctx, invalidRequest, why)
-		return x, nil
+		return x
 	case m.isAnswer():
-		return x, &m
 	case m.id != "" && !fitsRequest(m.id):
 		x.ID = m.id // for the error
 		x.refuse(ctx, invalidRequest, "a request whose id is neither a string nor an integer of at most 53 bits")
-		return x, nil
+		return x
+	default:
+		x.ID, x.sameID, x.kind = m.id, m.sameID, kinds[m.method]
 	}
-	x.ID, x.sameID, x.kind = m.id, m.sameID, kinds[m.method]
-	return x, &m
-}
-
-// open decides what happens to a message that [Engine.read] has read. It sets x.Forward if the server gets it, and
-// otherwise x.Reply or x.Malformed, or both.
-func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	switch {
-	case m == nil: // it was refused
+	case !ready(x):
 	case m.isAnswer(): // a client of an older revision answers a question of the server
 		if carriesState(&m.result) {
 			x.refuse(ctx, invalidRequest, "a state in an answer of the client")
@@ -48,9 +45,9 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 	case m.isNotification() && x.kind != plain:
 		x.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
 	case x.kind == call:
-		x.openCall(ctx, m)
+		x.openCall(ctx, &m)
 	case x.kind == list:
-		x.openList(ctx, m)
+		x.openList(ctx, &m)
 	case carriesState(&m.params):
 		x.refuse(ctx, invalidParams, "a state in a request whose method carries none")
 	default:
@@ -62,8 +59,7 @@ func (x *Exchange) open(ctx context.Context, m *envelope) *Exchange {
 // refuse logs that a message of the client has the wrong form, and sets x.Malformed. If the message needs an answer,
 // refuse sets x.Reply to an error.
 func (x *Exchange) refuse(ctx context.Context, wire tripseal.WireError, why string) {
-	x.engine.logger().WarnContext(ctx, "wire: a message of the client was refused",
-		"method", tripseal.PlainText(x.Method), "cause", why)
+	x.engine.warn(ctx, "a message of the client was refused", "method", tripseal.PlainText(x.Method), "cause", why)
 	x.Malformed = true
 	if x.ID != "" || x.Method == "" { // a notification gets no answer
 		x.Reply = errorMessage(x.ID, wire)
@@ -94,12 +90,11 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 		x.refuse(ctx, invalidParams, "params that are not an object, or that two parsers read differently")
 		return
 	}
-	target := &params[atName]
+	target, arguments, state, answers, meta := &params[0], &params[2], &params[3], &params[4], &params[5]
 	if m.method == "resources/read" {
-		target = &params[atURI]
+		target = &params[1]
 	}
-	state, meta := &params[atState], &params[atMeta]
-	given, why := readAnswers(&params[atAnswers])
+	given, why := readAnswers(answers)
 	switch {
 	case !target.isString():
 		why = "a call without the name of what it calls"
@@ -117,7 +112,7 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	}
 	var err error
 	x.round, err = x.engine.boundary.Open(ctx, tripseal.Request{
-		Method: m.method, Target: x.Target, Arguments: []byte(params[atArguments].Raw), Principal: x.caller,
+		Method: m.method, Target: x.Target, Arguments: []byte(arguments.Raw), Principal: x.caller,
 	}, state.Text)
 	if err != nil {
 		x.reject(ctx, err, "")
@@ -125,12 +120,12 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	}
 	var edits changes
 	if plaintext, has := x.round.State(); has {
-		edits = append(edits, change{"requestState", quoted(plaintext)})
+		edits = append(edits, change{"requestState", strictjson.Quote(plaintext)})
 	} else if state.present {
 		edits = append(edits, change{"requestState", ""})
 	}
 	x.arrival.Method, x.arrival.Target, x.arrival.Logger = x.Method, x.Target, x.engine.log
-	if kept, all := x.keepAnswers(ctx, params[atAnswers].Raw, given); !all {
+	if kept, all := x.keepAnswers(ctx, answers.Raw, given); !all {
 		edits = append(edits, change{"inputResponses", kept})
 	}
 	if x.mark != "" {
@@ -163,7 +158,7 @@ func declaredIn(meta string) (can adapter.Capabilities, declared bool) {
 // reason, unless that is "".
 func (x *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
-		x.engine.logger().WarnContext(ctx, "wire: a token was rejected", "method", tripseal.PlainText(x.Method), "cause", why)
+		x.engine.warn(ctx, "a token was rejected", "method", tripseal.PlainText(x.Method), "cause", why)
 	}
 	if errors.Is(err, tripseal.ErrRejected) && x.Method == "tools/call" && x.engine.rejectedText != "" {
 		x.Reply = resultMessage(x.ID, x.engine.rejectedText)
@@ -193,7 +188,7 @@ func readAnswers(answers *field) (list []answer, reason string) {
 			ok = ok && clear && twice == nil
 			if a.kind = kindOf(fields); hasNull(a.text) {
 				if a.kind == tripseal.KindForm {
-					a.text = withoutNulls(f.Raw, &fields[atContent])
+					a.text = withoutNulls(f.Raw, &fields[3])
 				}
 				if hasNull(a.text) {
 					a.kind = 0
@@ -345,7 +340,7 @@ func (x *Exchange) openList(ctx context.Context, m *envelope) {
 	// cursor, so remove an empty or null cursor.
 	edits := changes{{"cursor", ""}}
 	if at.Text != "" {
-		edits[0].value = quoted(string(x.page.Position()))
+		edits[0].value = strictjson.Quote(string(x.page.Position()))
 	}
 	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }

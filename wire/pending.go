@@ -36,7 +36,7 @@ type pending struct {
 	bytes     int                 // the total length of the messages of requests that are not cancelled, in bytes
 	cancelled []*request          // the oldest first; some may have got their answers since
 	ended     bool
-	idle      chan struct{} // closed when no request waits any more; nil if nobody asked for that
+	idle      chan struct{} // closed when no request waits
 }
 
 type request struct {
@@ -45,12 +45,19 @@ type request struct {
 	bytes    int
 }
 
+func newPending() *pending {
+	p := &pending{requests: map[string]*request{}, idle: make(chan struct{})}
+	close(p.idle)
+	return p
+}
+
 // check returns an error if a similar id is in use or a limit is reached. The parameter bytes is the length of the
 // request's message.
 func (p *pending) check(id string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case id == "": // not a request
 	case len(id) > maxID || p.requests[likeness(id)] != nil:
 		return errInUse
 	case p.ended || p.waiting == maxPending || p.bytes+bytes > maxBytes:
@@ -67,11 +74,10 @@ func (p *pending) add(x *Exchange, bytes int) bool {
 	if p.ended {
 		return false
 	}
-	if p.requests == nil {
-		p.requests = map[string]*request{}
-	}
 	p.requests[likeness(x.sameID)] = &request{x.sameID, x, bytes}
-	p.waiting++
+	if p.waiting++; p.waiting == 1 {
+		p.idle = make(chan struct{})
+	}
 	p.bytes += bytes
 	if x.mark != "" {
 		x.engine.marks.Store(x.mark, x)
@@ -106,25 +112,9 @@ func (p *pending) leave(r *request) {
 	p.waiting--
 	p.bytes -= r.bytes
 	r.exchange.forgetMark()
-	if p.waiting == 0 && p.idle != nil {
+	if p.waiting == 0 {
 		close(p.idle)
-		p.idle = nil
 	}
-}
-
-// whenIdle returns a channel that is closed when no request waits for an answer.
-func (p *pending) whenIdle() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle
-	if idle == nil {
-		idle = make(chan struct{})
-		if p.idle = idle; p.waiting == 0 {
-			close(idle)
-			p.idle = nil
-		}
-	}
-	return idle
 }
 
 // take frees the id of a request that gets its answer now, and returns the exchange of this request. It returns nil if

@@ -57,7 +57,7 @@ func (v *visit) Write(p []byte) (int, error) {
 	defer v.mu.Unlock()
 	v.decide(http.StatusOK)
 	switch {
-	case v.sent.failed:
+	case v.gone:
 		return 0, io.ErrClosedPipe
 	case v.ended || v.way == nothing:
 	case v.way == whole:
@@ -166,7 +166,7 @@ func (v *visit) flow() {
 // endEvents ends a stream. It drops an event that is not complete, as every client would do. A client that still waits
 // for its answer, and was not told how to come back for it, gets an error.
 func (v *visit) endEvents() {
-	if v.waits() && !v.exchange.Answered() && !v.events.resumes && !v.sent.failed {
+	if v.waits() && !v.exchange.done && !v.events.resumes && !v.gone {
 		v.logReplaced("the stream ended before the answer")
 		v.send([]byte("data: " + v.exchange.Failed() + "\n\n"))
 	}
@@ -197,7 +197,7 @@ func (v *visit) finish(failure string) {
 }
 
 func (v *visit) logReplaced(why string) {
-	if v.request.Context().Err() == nil && !v.sent.failed { // an ordinary end if the client is gone
+	if v.request.Context().Err() == nil && !v.gone { // an ordinary end if the client is gone
 		v.log("an answer was replaced", "status", v.status, "cause", why)
 	}
 }
@@ -228,19 +228,12 @@ func (v *visit) replace(status int, why string) {
 	v.sendWhole(status, header, []byte(body))
 }
 
-// reply sends an answer of the engine. It is for requests that do not reach the server.
-func (v *visit) reply(status int, text string) {
-	v.status = status
-	v.sendWhole(status, http.Header{"Content-Type": {"application/json"}}, []byte(text))
-}
-
-// refuse answers a request with an error, instead of passing it to the server. The given reason is only for the log.
+// refuse answers a request with an error, instead of passing it to the server. The reason is only for the log; "" means
+// that it is there already.
 func (v *visit) refuse(status int, reason string) {
-	v.log("a request was refused", "status", status, "cause", reason)
-	v.refuseQuietly(status)
-}
-
-func (v *visit) refuseQuietly(status int) {
+	if reason != "" {
+		v.log("a request was refused", "status", status, "cause", reason)
+	}
 	// Set a time limit, because package http reads the rest of the body before it answers, and sets no limit itself.
 	v.control().SetReadDeadline(time.Now().Add(v.options.ClientTimeout))
 	header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
@@ -278,26 +271,24 @@ func (v *visit) sendHead(status int, header http.Header) {
 		}
 		out[name] = values
 	}
-	v.sent.status = status
 	v.to.WriteHeader(status)
 }
 
 // send writes a part of the answer to the client. The client has limited time for each piece of it, so that it cannot
 // hold up the server, nor hold the memory of the answer when others need it.
 func (v *visit) send(part []byte) {
-	if len(part) == 0 || v.sent.failed {
+	if len(part) == 0 || v.gone {
 		return
 	}
 	v.share.wait(func() { v.control().SetWriteDeadline(time.Now()) })
 	defer v.share.resume()
 	for len(part) > 0 {
 		v.hurry()
-		if v.share.isCut() { // now, because hurry could have replaced the deadline that ends the wait
+		if !v.share.progress(0) { // now, because hurry could have replaced the deadline that ends the wait
 			v.lose()
 			return
 		}
 		n, err := v.to.Write(part[:min(len(part), sendAtOnce)])
-		v.sent.bytes += n
 		v.share.progress(n)
 		if err != nil {
 			v.lose()
@@ -320,7 +311,7 @@ func (v *visit) flush() {
 
 // lose says that the client is gone.
 func (v *visit) lose() {
-	v.sent.failed = true
+	v.gone = true
 	v.cancel()
 }
 
@@ -329,7 +320,7 @@ const sendAtOnce = 256 << 10
 // hurry gives the client time to take the next piece of the answer. At the end it takes what package http, or a handler
 // outside, still writes; for the next request of the connection, package http removes the deadline.
 func (v *visit) hurry() {
-	if !v.sent.failed {
+	if !v.gone {
 		v.control().SetWriteDeadline(time.Now().Add(v.options.ClientTimeout))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/cursor"
+	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // isPlainAnswer reports whether a message may reach the client as it is, because it is the answer to the client's
@@ -17,16 +18,10 @@ import (
 // if a JSON encoder of this process wrote the message: whoever chooses the strings in it cannot write a quotation mark
 // that is not escaped. It is false for each answer of another process.
 func (x *Exchange) isPlainAnswer(message []byte) bool {
-	if x.engine.proxied || x.ID == "" || x.done || x.instead.Load() != nil {
+	if x.engine.proxied || x.ID == "" || x.mark != "" || x.done || x.instead.Load() != nil {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`))
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(x.ID))
-	}
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte(`,"result":{`))
-	}
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","id":`+x.ID+`,"result":{`))
 	return ok && bytes.HasSuffix(bytes.TrimRight(rest, "\n"), []byte("}}")) &&
 		!slices.ContainsFunc(guardedEnds, func(end string) bool { return bytes.Contains(rest, []byte(end)) })
 }
@@ -66,14 +61,14 @@ func (x *Exchange) seal(ctx context.Context, m *envelope, why string) string {
 
 // fail returns an internal error that replaces an answer that must not be sent. It logs the given reason.
 func (x *Exchange) fail(ctx context.Context, why string) string {
-	x.engine.logger().ErrorContext(ctx, "wire: an answer of the server was refused",
+	tripseal.Logger(x.engine.log).ErrorContext(ctx, "wire: an answer of the server was refused",
 		"method", tripseal.PlainText(x.Method), "cause", why)
 	return x.Failed()
 }
 
 // drop returns "", which means that the client does not get the message. It logs the given reason.
 func (e *Engine) drop(ctx context.Context, why string) string {
-	e.logger().WarnContext(ctx, "wire: a message of the server was dropped", "cause", why)
+	e.warn(ctx, "a message of the server was dropped", "cause", why)
 	return ""
 }
 
@@ -134,7 +129,7 @@ func (x *Exchange) sealCall(ctx context.Context, m *envelope) string {
 		return errorMessage(x.ID, tripseal.Wire(err))
 	}
 	// A result with questions but no state gets a token too. The token pins the questions.
-	return changes{{"requestState", quoted(token)}}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"requestState", strictjson.Quote(token)}}.apply(m.text, m.result.From, m.result.Raw)
 }
 
 // readQuestions reads the questions of a result. It also returns what a client must be able to do to answer them. If
@@ -144,18 +139,14 @@ func readQuestions(asked *field) (questions []tripseal.Question, needs []adapter
 		return nil, nil, ""
 	}
 	all, ok := readAll(asked.Raw)
-	unknown := false
 	for _, f := range all {
 		need := needOf(f.Raw)
-		unknown = unknown || need.Kind == 0
+		ok = ok && need.Kind != 0
 		needs = append(needs, need)
 		questions = append(questions, tripseal.Question{Key: f.Name, Kind: need.Kind})
 	}
-	switch {
-	case !ok:
-		return nil, nil, "questions that are not an object, or that two parsers read differently"
-	case unknown:
-		return nil, nil, "a question of an unknown kind, or one that two parsers read differently"
+	if !ok {
+		return nil, nil, "questions that are not an object, are of an unknown kind, or that two parsers read differently"
 	}
 	return questions, needs, ""
 }
@@ -211,5 +202,5 @@ func (x *Exchange) sealPage(ctx context.Context, m *envelope) string {
 	if err != nil {
 		return errorMessage(x.ID, cursor.Wire(err))
 	}
-	return changes{{"nextCursor", quoted(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
+	return changes{{"nextCursor", strictjson.Quote(sealed)}}.apply(m.text, m.result.From, m.result.Raw)
 }

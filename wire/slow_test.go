@@ -3,7 +3,6 @@ package wire_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -173,7 +172,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 			close(gone)
 		}, smallBuffers, func(s *setup) {
 			s.options.ClientTimeout = 100 * time.Millisecond
-			s.options.Ended = func(context.Context, wire.Ended) { close(ended) }
+			s.outside = closesAtEnd(ended)
 		})
 		f.dial(len(callMessage), callMessage)
 		for _, c := range []chan bool{gone, ended} {
@@ -406,20 +405,28 @@ func TestAMessageWhoseIDIsLongCountsUntilItsAnswer(t *testing.T) {
 	}
 }
 
-func TestAServerCanBeginToReadALongMessageAgain(t *testing.T) {
-	message := `{"jsonrpc":"2.0","id":7,"method":"x","params":{"x":"` + strings.Repeat("x", 100<<10) + `"}}`
-	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
-		io.ReadFull(r.Body, make([]byte, 50<<10))
-		again, err := r.GetBody()
-		if err != nil {
-			t.Fatal(err)
+// A reverse proxy begins again if its connection was closed before it had written anything.
+func TestAServerCanBeginToReadAMessageAgain(t *testing.T) {
+	for _, s := range []struct {
+		method       string
+		length, read int
+	}{
+		{"x", 100 << 10, 50 << 10}, {"x", 3 << 10, 4 << 10}, {"x", 1, 1 << 10}, {"tools/call", 100 << 10, 200 << 10},
+	} {
+		message := `{"jsonrpc":"2.0","id":7,"method":"` + s.method + `","params":{"name":"` + strings.Repeat("x", s.length) + `"}}`
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+			io.ReadFull(r.Body, make([]byte, s.read))
+			again, err := r.GetBody()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(again); string(text) != message || err != nil {
+				t.Errorf("%+v: %d bytes, %v", s, len(text), err)
+			}
+			writes(200, jsonType, doneMessage)(w, r)
+		})
+		if a := f.do("POST", message); a.status != 200 {
+			t.Errorf("%+v: %+v", s, a)
 		}
-		if text, err := io.ReadAll(again); string(text) != message || err != nil {
-			t.Errorf("%d bytes, %v", len(text), err)
-		}
-		writes(200, jsonType, doneMessage)(w, r)
-	})
-	if a := f.do("POST", message); a.status != 200 {
-		t.Errorf("%+v", a)
 	}
 }

@@ -42,13 +42,13 @@ type Pipe struct {
 	secret   string // begins every mark of this pipe
 	toServer lineWriter
 	toClient lineWriter
-	pending  pending
+	pending  *pending
 }
 
 // Pipe returns a pipe between a client that reads from client and a server that reads from server. A line of the client
 // has at most [DefaultMaxRequest] bytes, and a line of the server at most [DefaultMaxAnswer].
 func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
-	p := &Pipe{engine: e, user: user, secret: rand.Text()}
+	p := &Pipe{engine: e, user: user, secret: rand.Text(), pending: newPending()}
 	p.toServer.stream, p.toClient.stream = server, client
 	p.Client = &lineSplitter{limit: DefaultMaxRequest, line: p.clientLine, ended: func() {}}
 	p.Server = &lineSplitter{limit: DefaultMaxAnswer, line: p.serverLine, ended: p.serverEnded}
@@ -56,52 +56,55 @@ func (e *Engine) Pipe(server, client io.Writer, user tripseal.Principal) *Pipe {
 }
 
 // Idle returns a channel that is closed when no call waits for the server's answer.
-func (p *Pipe) Idle() <-chan struct{} { return p.pending.whenIdle() }
+func (p *Pipe) Idle() <-chan struct{} {
+	p.pending.mu.Lock()
+	defer p.pending.mu.Unlock()
+	return p.pending.idle
+}
 
-// Shut makes sure that nothing more is written to the client.
-func (p *Pipe) Shut() { p.toClient.close() }
+// Shut makes sure that nothing more is written to the client. When it returns, no write is under way.
+func (p *Pipe) Shut() {
+	p.toClient.mu.Lock()
+	defer p.toClient.mu.Unlock()
+	p.toClient.err = io.ErrClosedPipe
+}
 
 // clientLine moves a line of the client to the server, or answers it. It returns an error if the client takes no more
 // answers.
 func (p *Pipe) clientLine(line []byte, refused error) error {
 	ctx := context.Background()
 	if refused != nil {
-		p.note(ctx, "a line of the client was refused", refused)
+		p.engine.warn(ctx, "a line of the client was refused", "cause", refused.Error())
 		return p.toClient.write(errorMessage("", invalidRequest))
 	}
-	text := string(line)
-	x, m := p.engine.read(ctx, text, p.user)
-	isRequest := m != nil && x.ID != ""
-	if isRequest { // the id is checked before the call's token is spent
-		if err := p.pending.check(x.ID, len(text)); err != nil {
-			p.note(ctx, "a request was refused", err)
-			failure := invalidRequest
+	x := p.engine.open(ctx, string(line), p.user, func(x *Exchange) bool { // before the call's token is spent
+		err := p.pending.check(x.ID, len(line))
+		switch {
+		case err != nil:
+			p.engine.warn(ctx, "a request was refused", "cause", err.Error())
+			x.Reply = errorMessage(x.ID, invalidRequest)
 			if errors.Is(err, errFull) {
-				failure = internalError
+				x.Reply = x.Failed()
 			}
-			return p.toClient.write(errorMessage(x.ID, failure))
-		}
-		if x.kind == call && !p.engine.proxied {
+		case x.kind == call && !p.engine.proxied:
 			x.mark = p.secret + rand.Text()
 		}
-	}
-	done := p.engine.turn(text)
-	x.open(ctx, m)
-	done()
+		return err == nil
+	})
 	forward := x.Forward
 	x.Forward = "" // so that the message does not stay in memory until the answer comes
 	switch {
 	case forward == "":
 		x.forgetMark()
-		return p.reply(x.Reply)
-	case isRequest && !p.pending.add(x, len(text)): // the server gives no more answers
+		return p.toClient.write(x.Reply)
+	case x.ID != "" && !p.pending.add(x, len(line)): // the server gives no more answers
 		x.forgetMark()
-		return p.reply(x.Failed())
-	case !isRequest && x.Method == "notifications/cancelled":
-		p.pending.cancel(cancelledID(line))
+		return p.toClient.write(x.Failed())
+	case x.ID == "" && x.Method == "notifications/cancelled":
+		p.pending.cancel(cancelledID(forward))
 	}
-	if err := p.toServer.write(forward); err != nil && isRequest && p.pending.take(x.sameID) != nil {
-		return p.reply(x.Failed()) // the server accepts no more input
+	if err := p.toServer.write(forward); err != nil && x.ID != "" && p.pending.take(x.sameID) != nil {
+		return p.toClient.write(x.Failed()) // the server accepts no more input
 	}
 	return nil
 }
@@ -110,7 +113,7 @@ func (p *Pipe) clientLine(line []byte, refused error) error {
 func (p *Pipe) serverLine(line []byte, refused error) error {
 	ctx := context.Background()
 	if refused != nil {
-		p.note(ctx, "a line of the server was dropped", refused)
+		p.engine.warn(ctx, "a line of the server was dropped", "cause", refused.Error())
 	}
 	if line == nil { // it is gone, so nobody knows which request it answers
 		return nil
@@ -128,17 +131,17 @@ func (p *Pipe) serverLine(line []byte, refused error) error {
 		sealed = p.engine.pass(ctx, &m, why)
 	}
 	done()
-	return p.reply(sealed)
+	return p.toClient.write(sealed)
 }
 
 // serverEnded sends the client an error for each request that the server has not answered.
 func (p *Pipe) serverEnded() {
 	for _, x := range p.pending.end() {
-		if p.reply(x.Failed()) != nil {
+		if p.toClient.write(x.Failed()) != nil {
 			break
 		}
 	}
-	p.toClient.close()
+	p.Shut()
 }
 
 // exchangeOf returns the exchange of a pending request if the server's line is the answer to this request. It returns
@@ -148,7 +151,8 @@ func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 	if why != "" { // the line will be refused, but the client must get an error for its request
 		var loose struct{ ID, Method json.RawMessage }
 		json.Unmarshal([]byte(m.text), &loose) // also reads lines that are not UTF-8 or nest too deep
-		id, method = sameID(string(loose.ID)), loose.Method != nil
+		fields, _ := envelopeNames.read(`{"id":` + string(loose.ID) + `}`)
+		id, method = fields[1].sameID(), loose.Method != nil
 	}
 	if id == "" || method { // a notification, or a request of the server, whose id is its own
 		return nil
@@ -156,27 +160,12 @@ func (p *Pipe) exchangeOf(m *envelope, why string) *Exchange {
 	return p.pending.take(id)
 }
 
-// reply writes the message to the client. It does nothing if the message is "".
-func (p *Pipe) reply(message string) error {
-	if message == "" {
-		return nil
+// cancelledID reads a notification that cancels a request. It returns the id of that request, in the form of
+// [field.sameID], or "" if there is none that can be read in one way only.
+func cancelledID(notification string) string {
+	m, _ := readEnvelope(notification, nil)
+	if fields, ok := cancelNames.read(m.params.Raw); ok {
+		return fields[0].sameID()
 	}
-	return p.toClient.write(message)
-}
-
-// note tells the operator what happened to a line, of which it shows nothing.
-func (p *Pipe) note(ctx context.Context, what string, err error) {
-	p.engine.logger().WarnContext(ctx, "wire: "+what, "cause", err.Error())
-}
-
-// cancelledID reads a notification that cancels a request. It returns the id of that request, as the function sameID
-// does, or "" if there is none.
-func cancelledID(line []byte) string {
-	var notification struct {
-		Params struct {
-			RequestID json.RawMessage `json:"requestId"`
-		} `json:"params"`
-	}
-	json.Unmarshal(line, &notification)
-	return sameID(string(notification.Params.RequestID))
+	return ""
 }

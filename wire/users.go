@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tripseal/tripseal"
@@ -26,10 +25,9 @@ func (u Users) Of(r *http.Request) (string, error) { return u(r.Header) }
 //	bearer := wire.SecretUsers(key, "bearer", wire.BearerToken)
 //	engine.Handler(server, wire.Options{User: bearer.Of})
 //
-// SecretUsers does not verify the secret: something in front of the handler must refuse those that are not valid. Who
-// gets a new secret becomes another user, and has to start over. The key must be the same on all replicas and must not
-// change, so do not use a key that rotates: make one with "tripseal keys new --print", and read it with
-// [tripseal.ParseKey]. SecretUsers panics without a key, a kind or a function.
+// Something in front of the handler must verify the secret. Who gets a new secret becomes another user, and has to
+// start over. The key must be the same on all replicas and must not rotate: make one with "tripseal keys new --print",
+// and read it with [tripseal.ParseKey]. SecretUsers panics without a key, a kind or a function.
 func SecretUsers(key tripseal.Key, kind string, secret func(http.Header) (string, error)) Users {
 	if key == (tripseal.Key{}) || kind == "" || strings.Contains(kind, ":") || secret == nil {
 		panic("wire: SecretUsers needs a key (check the error of tripseal.ParseKey), a kind without a colon, and a function")
@@ -55,7 +53,6 @@ func SecretUsers(key tripseal.Key, kind string, secret func(http.Header) (string
 // FirstOf asks each of the users in turn, until one returns a name or an error. Make sure that two of them never return
 // the same name for different users.
 func FirstOf(users ...Users) Users {
-	users = slices.Clone(users)
 	return func(header http.Header) (string, error) {
 		for _, u := range users {
 			if name, err := u(header); name != "" || err != nil {
@@ -72,16 +69,12 @@ const maxSecret = 16 << 10 // bytes
 // [SecretUsers].
 func BearerToken(header http.Header) (string, error) {
 	values := header["Authorization"]
-	switch len(values) {
-	case 0:
+	if len(values) == 0 {
 		return "", nil
-	case 1:
-	default:
-		return "", errTwoHeaders
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.TrimLeft(token, " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" ||
+	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", errNoBearer
 	}
@@ -90,7 +83,6 @@ func BearerToken(header http.Header) (string, error) {
 
 // These texts are logged as the cause when the reason of a rejection is principal_failed. None repeats the header.
 const (
-	errTwoHeaders = tripseal.PlainError("the request has more than one Authorization header")
-	errNoBearer   = tripseal.PlainError("the Authorization header is not of the form: Bearer TOKEN")
+	errNoBearer   = tripseal.PlainError("not one Authorization header of the form: Bearer TOKEN")
 	errLongSecret = tripseal.PlainError("the secret of the user is longer than 16 KiB")
 )

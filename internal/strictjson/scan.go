@@ -253,10 +253,10 @@ const (
 	everyHigh = 0x8080808080808080
 )
 
-// SkipPlain returns the position of the first byte, from i on, that is not plain, or the length of the text if all are
-// plain. Plain is printable ASCII that is neither a quote nor a backslash. SkipPlain reads eight bytes at a time,
+// skipPlain returns the position of the first byte, from i on, that is not plain, or the length of the text if all are
+// plain. Plain is printable ASCII that is neither a quote nor a backslash. skipPlain reads eight bytes at a time,
 // because most bytes of most texts are plain.
-func SkipPlain[T string | []byte](text T, i int) int {
+func skipPlain[T string | []byte](text T, i int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if special := notPlain(load8(text, i)); special != 0 {
 			return i + bits.TrailingZeros64(special)/8

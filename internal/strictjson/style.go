@@ -151,7 +151,7 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	}
 	afterHigh := false // true if the previous character is a high surrogate without a low one
 	for i := 0; i < len(text); {
-		if plain := SkipPlain(text, i); plain > i {
+		if plain := skipPlain(text, i); plain > i {
 			dst, i, afterHigh = append(dst, text[i:plain]...), plain, false
 			continue
 		}

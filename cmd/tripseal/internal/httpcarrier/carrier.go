@@ -39,7 +39,7 @@ type Config struct {
 	// AllowOrigins lists the origins of the web pages that may send requests, such as https://app.example.com. Empty
 	// means the proxy's own address, if it is an IP address or localhost.
 	AllowOrigins []string
-	// Door has the limits of the door, and Ended. [New] sets who calls.
+	// Door has the limits of the door, and Opened. [New] sets who calls.
 	Door wire.Options
 	// Timeout is how long the server may take to begin its answer. If the answer is JSON, the server then has the same
 	// time again to complete it. Streams of events may take any time. 0 means 5 minutes.
@@ -240,12 +240,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, cont
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 	}
 	w.WriteHeader(status)
-	sent, _ := io.WriteString(w, body)
-	if h.config.Door.Ended != nil {
-		h.config.Door.Ended(r.Context(), wire.Ended{
-			HTTPMethod: tripseal.PlainText(r.Method), Status: status, Sent: sent, Peer: r.RemoteAddr,
-		})
-	}
+	io.WriteString(w, body)
 }
 
 func (h *Handler) log(r *http.Request, what string, attributes ...any) {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tripseal/tripseal/wire"
 )
 
 // proxyLog holds the settings of the log.
@@ -47,7 +45,7 @@ func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
 }
 
 // logRequest logs a request that has ended, for --access-log.
-func logRequest(ctx context.Context, logger *slog.Logger, r wire.Ended) {
+func logRequest(ctx context.Context, logger *slog.Logger, r record) {
 	attrs := []slog.Attr{
 		slog.String("http_method", r.HTTPMethod), slog.Int("status", r.Status), slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000),
 		slog.Int("request_bytes", r.Received), slog.Int("answer_bytes", r.Sent), slog.String("peer", r.Peer),

@@ -13,7 +13,6 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tripseal/tripseal/otelseal"
-	"github.com/tripseal/tripseal/wire"
 )
 
 // proxyMetrics has the metrics of a proxy: the metrics of otelseal, and the duration of HTTP
@@ -45,7 +44,7 @@ func newProxyMetrics(tools []string) (*proxyMetrics, error) {
 
 // count counts a request. Its attributes have only a few possible values, whatever clients and
 // the server send, so the number of time series stays small.
-func (m *proxyMetrics) count(ctx context.Context, r wire.Ended) {
+func (m *proxyMetrics) count(ctx context.Context, r record) {
 	method, status := "_OTHER", 0
 	switch r.HTTPMethod {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:

@@ -24,6 +24,7 @@ type proxyParts struct {
 	handler *httpcarrier.Handler // nil over stdio
 	tls     *tls.Config          // nil over stdio, and without TLS
 	metrics http.Handler
+	report  func(context.Context, record) // is called for each request that has ended
 	ready   readiness
 	ends    []func()
 }
@@ -51,7 +52,8 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 	}
 	parts.metrics = metrics.handler
 	p.boundary.Observer = metrics.Observe
-	p.carrier.Door.Ended = func(ctx context.Context, r wire.Ended) {
+	p.carrier.Door.Opened = opened
+	parts.report = func(ctx context.Context, r record) {
 		metrics.count(ctx, r)
 		if p.log.access {
 			logRequest(ctx, logger, r)

@@ -55,7 +55,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go stayAwake(requests)
-	server := newServer(parts.ready.closeConnections(parts.handler), p.connections, logger)
+	server := newServer(parts.ready.closeConnections(recorded(parts.handler, parts.report)), p.connections, logger)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	scheme := "http"
 	if parts.tls != nil {
