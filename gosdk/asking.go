@@ -12,6 +12,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/elicit"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
 // AskingTool makes a typed tool of the SDK of a handler that asks its user questions. Its errors are tool errors.
@@ -111,6 +112,9 @@ func run(
 ) (questions mcp.InputRequestMap, state string, err error) {
 	c, _ := readCall(req)
 	call := elicit.Call{Method: c.method, Target: c.target, Request: req, Meta: c.meta, State: c.token}
+	if through.From(ctx, req.GetSession()) != nil { // it came through the middleware, which makes no marks
+		call.Meta = nil
+	}
 	call.Answers = func() map[string]json.RawMessage { return answersOf(c.answers) }
 	call.Can = func() adapter.Capabilities { return declared(req.GetSession(), c.meta) }
 	pending, err := elicit.Run(ctx, call, handler)

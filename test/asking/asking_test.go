@@ -76,35 +76,42 @@ type replica struct {
 
 // services starts two replicas on each SDK.
 func services(t *testing.T, p *program) map[string][]replica {
-	keys, quiet := tripseal.Ephemeral(), slog.New(slog.DiscardHandler)
+	keys := tripseal.Ephemeral()
 	all := map[string][]replica{}
 	for range 2 {
 		for _, sdk := range []string{"go-sdk", "mcp-go"} {
-			boundary, err := tripseal.New(tripseal.Config{Keys: keys, Audience: sdk, Logger: quiet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			engine, err := wire.New(wire.Config{Boundary: boundary, Logger: quiet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			options := wire.Options{AllowAnonymous: true}
-			var handler http.Handler
-			if sdk == "go-sdk" {
-				srv := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-				mcp.AddTool(srv, &mcp.Tool{Name: "t"}, gosdk.AskingTool(p.handle))
-				handler = engine.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: true}), options)
-			} else {
-				srv := server.NewMCPServer("test", "1", server.WithElicitation())
-				srv.AddTool(gomcp.NewTool("t"), mcpgo.AskingTool(p.handle))
-				handler = mcpgo.Handler(srv, engine, options)
-			}
-			web := httptest.NewServer(handler)
-			t.Cleanup(web.Close)
-			all[sdk] = append(all[sdk], replica{t, web.URL})
+			all[sdk] = append(all[sdk], serve(t, sdk, keys, p.handle))
 		}
 	}
 	return all
+}
+
+// serve starts a server on an SDK, behind a door, with one tool.
+func serve(t *testing.T, sdk string, keys tripseal.KeySource, handle func(context.Context, *elicit.Asker, struct{}) (value, error)) replica {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	boundary, err := tripseal.New(tripseal.Config{Keys: keys, Audience: sdk, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := wire.New(wire.Config{Boundary: boundary, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := wire.Options{AllowAnonymous: true}
+	var handler http.Handler
+	if sdk == "go-sdk" {
+		srv := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		mcp.AddTool(srv, &mcp.Tool{Name: "t"}, gosdk.AskingTool(handle))
+		handler = engine.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: true}), options)
+	} else {
+		srv := server.NewMCPServer("test", "1", server.WithElicitation())
+		srv.AddTool(gomcp.NewTool("t"), mcpgo.AskingTool(handle))
+		handler = mcpgo.Handler(srv, engine, options)
+	}
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	return replica{t, web.URL}
 }
 
 // reply is what a client gets.
@@ -121,9 +128,12 @@ type reply struct {
 	}
 }
 
-func (r replica) send(token, answers string) (got reply) {
+func (r replica) send(token, answers string) reply { return r.sendMeta(token, answers, "") }
+
+// sendMeta sends a call with more members in its _meta.
+func (r replica) sendMeta(token, answers, meta string) (got reply) {
 	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}`
 	if token != "" {
 		message += `,"requestState":"` + token + `","inputResponses":` + answers
 	}
