@@ -126,8 +126,12 @@ func (a *Answer[T]) hasArrived() bool { return a.recorded != nil && a.recorded.t
 func (a *Answer[T]) again() error {
 	if a.hasArrived() && a.ask.stopped() == nil {
 		a.ask.progress = a.ask.progress || a.recorded.fresh
+		read, number := a.recorded.read, a.recorded.number
 		a.ask.drop(a.asked.Key)
 		a.ask.send(a.recorded, &a.asked)
+		if read != 0 && (a.ask.lost == 0 || number < a.ask.lost) {
+			a.ask.lost = number
+		}
 	}
 	return a.ask.pending()
 }

@@ -22,6 +22,8 @@ type Asker struct {
 	progress bool  // true if an answer of this round counted, although it must be given again
 	asks     bool  // true if the handler needs an answer that has not arrived yet: then the call asks
 	after    int   // the highest number of an answer on which the next question or value may depend
+	lost     int   // the lowest number of an answer that this run has read and asks for again; 0 if there is none
+	reads    int   // how many answers this run has read
 	asked    int   // how often this run has asked
 	misfit   error // not nil if an answer does not fit its question
 	mistake  error // why the call fails, for the log; nil if nothing is wrong
@@ -130,10 +132,13 @@ func (a *Asker) ask(asked *Question) *question {
 
 // send sends a question with the others of this round, unless it may depend on an answer that has not arrived.
 func (a *Asker) send(q *question, asked *Question) {
-	if !a.asks {
+	if !a.waits() {
 		q.toSend = asked
 	}
 }
+
+// waits reports whether the next question or value may depend on an answer that has not arrived.
+func (a *Asker) waits() bool { return a.asks || a.lost != 0 && a.after >= a.lost }
 
 // toSend returns the questions of this round.
 func (a *Asker) toSend() map[string]Question {
@@ -172,7 +177,7 @@ func (a *Asker) checkProgress() {
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.questions)) {
 		q := a.questions[key]
-		if q.made != (wording{}) && q.action != "" && q.action != Accept && !q.read {
+		if q.made != (wording{}) && q.action != "" && q.action != Accept && q.read == 0 {
 			a.fail("the question %s was declined or cancelled, and nobody read its answer: read it before you act, "+
 				"or ask it only where it is read", tripseal.PlainText(key))
 		}

@@ -161,6 +161,14 @@ func TestAnotherSchemaIsAnotherQuestion(t *testing.T) {
 			_, err := elicit.URL(ask, "k", "?", "https://b.example").Value()
 			return "7", err
 		},
+		func(ask *elicit.Asker) (string, error) {
+			_, err := elicit.Sample[any](ask, "k", map[string]any{"maxTokens": 7, "systemPrompt": "a"}).Value()
+			return "8", err
+		},
+		func(ask *elicit.Asker) (string, error) {
+			_, err := elicit.Sample[any](ask, "k", map[string]any{"maxTokens": 7, "systemPrompt": "b"}).Value()
+			return "9", err
+		},
 	}
 	for i, asked := range ways {
 		for j, answered := range ways {
@@ -168,7 +176,11 @@ func TestAnotherSchemaIsAnotherQuestion(t *testing.T) {
 			if i == j {
 				want = fmt.Sprint(i + 1)
 			}
-			if got := s.round(answered, s.round(asked, "", nil).token, answers{"k": form("x")}); got.text != want {
+			answer := form("x")
+			if i > 6 {
+				answer = `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`
+			}
+			if got := s.round(answered, s.round(asked, "", nil).token, answers{"k": answer}); got.text != want {
 				t.Errorf("question %d with the answer to question %d: %s", j+1, i+1, got.text)
 			}
 		}

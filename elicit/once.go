@@ -34,7 +34,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		}
 		return kept, nil
 	}
-	if ask.asks { // the value may depend on the answer that the handler has tried to read
+	if ask.waits() {
 		return none, ErrPending
 	}
 	computed, err := compute()

@@ -26,7 +26,7 @@ type question struct {
 	made   wording // the question of this run; zero if it has not asked yet
 	place  int     // its place: see answer.after
 	fresh  bool    // true if the answer came in this round
-	read   bool    // true if this run has read the answer
+	read   int     // the place of the answer in the order in which this run has read answers; 0 if it has not read it
 	toSend *Question
 }
 
