@@ -49,7 +49,7 @@ func TestAMarkThatAHandlerRepeatsMovesNoAnswer(t *testing.T) {
 		gosdk.Protect(srv, boundary, &gosdk.Options{AllowAnonymous: true})
 		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: true}))
 		t.Cleanup(web.Close)
-		servers = []replica{serve(t, sdk, tripseal.Ephemeral(), handle), serve(t, sdk, tripseal.Ephemeral(), handle), {t, web.URL}}
+		servers = []replica{serve(t, sdk, tripseal.Ephemeral(), handle), serve(t, sdk, tripseal.Ephemeral(), handle), overHTTP(t, web.URL)}
 		asked := servers[0].send("", "")
 		done := servers[0].send(asked.Result.RequestState, `{"k":{"action":"accept","content":{"value":"x"}}}`)
 		if len(done.Result.StructuredContent.Value) < 20 || len(others) != 3 {
