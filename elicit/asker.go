@@ -112,7 +112,7 @@ func (a *Asker) ask(asked *Question) *question {
 		q = new(question)
 		a.questions[key] = q
 	}
-	repeated := q.made != (wording{})
+	repeated := q.made != ""
 	if repeated && q.made != words {
 		a.fail("two different questions are asked under the key %s in one run", tripseal.PlainText(key))
 		return nil
@@ -123,7 +123,7 @@ func (a *Asker) ask(asked *Question) *question {
 	if q.action != "" && q.to == words {
 		return q
 	}
-	if q.action != "" && q.to != (wording{}) {
+	if q.action != "" && q.to != "" {
 		a.drop(key)
 	}
 	a.send(q, asked)
@@ -177,7 +177,7 @@ func (a *Asker) checkProgress() {
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.questions)) {
 		q := a.questions[key]
-		if q.made != (wording{}) && q.action != "" && q.action != Accept && q.read == 0 {
+		if q.made != "" && q.action != "" && q.action != Accept && q.read == 0 {
 			a.fail("the question %s was declined or cancelled, and nobody read its answer: read it before you act, "+
 				"or ask it only where it is read", tripseal.PlainText(key))
 		}

@@ -282,11 +282,11 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 	s := newService(t)
 	h := asks("a", "A?", "b", "B?")
 	second := s.round(h, s.round(h, "", nil).token, answers{"a": form("x")})
-	for _, other := range []string{`7:checked13:["not a form"]`, `0:13:["not a form"]`, `0:15:{"value":false}`} {
-		token := s.reseal(second.token, `7:checked13:{"value":"x"}`, other)
+	for _, other := range []string{`4:true14:["not a form"]`, `5:false14:["not a form"]`, `5:false15:{"value":false}`} {
+		token := s.reseal(second.token, `4:true13:{"value":"x"}`, other)
 		s.expect(s.round(h, token, answers{"b": form("y")}), "ASKS [a]", "")
 	}
-	token := s.reseal(second.token, `7:checked13:{"value":"x"}`, `0:24:{"Value":1,"value":"ok"}`)
+	token := s.reseal(second.token, `4:true13:{"value":"x"}`, `5:false24:{"Value":1,"value":"ok"}`)
 	s.expect(s.round(h, token, answers{"b": form("y")}), "a=accept:ok,b=accept:y", "")
 }
 
@@ -492,7 +492,7 @@ func TestAStateOfAnotherVersionIsNone(t *testing.T) {
 	s := newService(t)
 	h := asks("a", "A?", "b", "B?")
 	second := s.round(h, s.round(h, "", nil).token, answers{"a": form("x")})
-	for from, to := range map[string]string{"1:1": "1:2", "6:accept": "6:Accept", "7:checked": "8:checked", `{"value":"x"}`: `{"value":"x"`} {
+	for from, to := range map[string]string{"1:1": "1:2", "6:accept": "6:Accept", "8:question": "8:Question", `{"value":"x"}`: `{"value":"x"`} {
 		s.expect(s.round(h, s.reseal(second.token, from, to), answers{"b": form("y")}), "ASKS [a]", "")
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
+	"strings"
 
 	"github.com/tripseal/tripseal"
 )
@@ -29,11 +29,7 @@ func (a *Asker) elicitationID(key, url string) string {
 	if a.seed == "" {
 		a.seed = rand.Text()
 	}
-	var text []byte
-	for _, part := range []string{a.seed, key, url} {
-		text = append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(strings.Join([]string{a.seed, key, url}, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 

@@ -53,9 +53,6 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 			tripseal.PlainText(key))
 		return none, ask.pending()
 	}
-	if ask.values == nil {
-		ask.values = make(map[string]*value)
-	}
 	ask.values[key] = &value{text, ask.after}
 	return same, nil
 }

@@ -33,7 +33,7 @@ func (a *Asker) drop(key string) {
 	}
 	for _, later := range slices.Sorted(maps.Keys(a.questions)) {
 		q := a.questions[later]
-		if q.action != "" && q.to != (wording{}) && q.after >= number {
+		if q.action != "" && q.to != "" && q.after >= number {
 			if q.read != 0 && (dropped.read == 0 || q.read < dropped.read) {
 				// What this run has asked or computed since may depend on an answer that counts no more.
 				a.fail("the question %s must be asked again, but this round has already read a later answer, to the question %s: "+

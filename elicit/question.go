@@ -49,9 +49,10 @@ func (q Question) MarshalJSON() ([]byte, error) {
 }
 
 // wording tells one question from every other: it has the question's kind, and a digest of all that the client is sent.
-type wording [1 + 16]byte
+// It is "" for no question.
+type wording string
 
-func (q *Question) wording() (w wording) {
+func (q *Question) wording() wording {
 	var scratch [512]byte
 	b := append(scratch[:0], "tripseal/1 elicit "...)
 	b = append(b, byte(q.Kind))
@@ -60,16 +61,7 @@ func (q *Question) wording() (w wording) {
 	}
 	b = append(binary.BigEndian.AppendUint64(b, uint64(len(q.Schema))), q.Schema...)
 	sum := sha256.Sum256(append(b, q.Params...))
-	w[0] = byte(q.Kind)
-	copy(w[1:], sum[:])
-	return w
+	return wording(base64.RawURLEncoding.AppendEncode(append(scratch[:0], '0'+byte(q.Kind)), sum[:16]))
 }
 
-func (w wording) kind() tripseal.Kind { return tripseal.Kind(w[0]) }
-
-func (w wording) text() string {
-	if w == (wording{}) {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(w[:])
-}
+func (w wording) kind() tripseal.Kind { return tripseal.Kind(w[0] - '0') }
