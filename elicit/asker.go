@@ -152,9 +152,6 @@ func (a *Asker) toSend() map[string]Question {
 		a.fail("every question of this round depends on an answer that must be given again: " +
 			"ask in the same order in every round")
 	}
-	if len(list) > tripseal.MaxQuestions {
-		a.fail("%d questions are asked in one round, more than %d", len(list), tripseal.MaxQuestions)
-	}
 	return list
 }
 

@@ -242,7 +242,7 @@ func TestAnAnswerThatDoesNotFitFailsTheCall(t *testing.T) {
 	}
 	h := func(ask *elicit.Asker) (string, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
-		if misfit := new(elicit.MisfitError); errors.As(err, &misfit) {
+		if misfit := new(elicit.AnswerError); errors.As(err, &misfit) && misfit.Action == elicit.Accept {
 			return "swallowed", nil // the call fails, whatever the handler returns
 		}
 		return fmt.Sprint(v.Years), err

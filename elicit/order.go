@@ -67,8 +67,11 @@ func (q *question) forget() {
 // All runs parts that do not depend on each other, so that their questions are sent together. It returns the first
 // error that is not [ErrPending]; the parts after it do not run.
 func All(ask *Asker, parts ...func() error) error {
-	if err := ask.stopped(); err != nil || ask.asks {
-		return ask.orPending(err)
+	if err := ask.stopped(); err != nil {
+		return err
+	}
+	if ask.asks {
+		return ErrPending
 	}
 	before, after, pending := ask.after, ask.after, false
 	var failed error
@@ -86,11 +89,4 @@ func All(ask *Asker, parts ...func() error) error {
 		return ErrPending
 	}
 	return failed
-}
-
-func (a *Asker) orPending(err error) error {
-	if err == nil {
-		err = a.pending()
-	}
-	return err
 }

@@ -23,27 +23,18 @@ type Question struct {
 
 // MarshalJSON returns the request that asks the question.
 func (q Question) MarshalJSON() ([]byte, error) {
-	request := struct {
-		Method string `json:"method"`
-		Params any    `json:"params"`
-	}{"elicitation/create", nil}
-	mode := "form"
+	request := map[string]any{"method": "elicitation/create"}
 	switch q.Kind {
 	case tripseal.KindSampling:
-		request.Method, request.Params = "sampling/createMessage", q.Params
+		request["method"], request["params"] = "sampling/createMessage", q.Params
 	case tripseal.KindRoots:
-		request.Method, request.Params = "roots/list", struct{}{}
+		request["method"], request["params"] = "roots/list", struct{}{}
 	case tripseal.KindURL:
-		mode = "url"
-		fallthrough
+		request["params"] = map[string]any{
+			"mode": "url", "message": q.Message, "url": q.URL, "elicitationId": q.ElicitationID,
+		}
 	default:
-		request.Params = struct {
-			Mode    string          `json:"mode"`
-			Message string          `json:"message"`
-			Schema  json.RawMessage `json:"requestedSchema,omitempty"`
-			URL     string          `json:"url,omitempty"`
-			ID      string          `json:"elicitationId,omitempty"`
-		}{mode, q.Message, q.Schema, q.URL, q.ElicitationID}
+		request["params"] = map[string]any{"mode": "form", "message": q.Message, "requestedSchema": q.Schema}
 	}
 	return json.Marshal(request)
 }

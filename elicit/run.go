@@ -63,7 +63,7 @@ const notArrived = "the call has not come through a middleware or door that seal
 
 // Run calls the handler of a tool, a prompt or a resource. If the handler needs an answer, Run returns the questions to
 // send. Otherwise it returns the handler's error: the handler's result counts if that is nil. If the call must fail,
-// the error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*MisfitError].
+// the error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*AnswerError].
 func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) error) (*Pending, error) {
 	arrival := arrivalOf(ctx, &call)
 	a := &Asker{request: call.Request, can: call.Can}

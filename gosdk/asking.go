@@ -50,10 +50,10 @@ func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 			result.SetError(err)
 			return result, nil
 		}
-		if err != nil || asked != nil {
-			return asked, err
+		if asked != nil {
+			return asked, nil
 		}
-		return result, nil
+		return result, err
 	}
 }
 
@@ -81,13 +81,10 @@ func runTool(
 func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
 		questions, state, err := run(ctx, req, into(&result, handler, req))
-		switch {
-		case err != nil:
-			return nil, withCode(err)
-		case questions != nil:
+		if questions != nil {
 			return &mcp.GetPromptResult{InputRequests: questions, RequestState: state}, nil
 		}
-		return result, nil
+		return result, withCode(err)
 	}
 }
 
@@ -95,14 +92,11 @@ func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
 		questions, state, err := run(ctx, req, into(&result, handler, req))
-		switch {
-		case err != nil:
-			return nil, withCode(err)
-		case questions != nil: // for older clients, the SDK requires Contents even beside questions
+		if questions != nil { // for older clients, the SDK requires Contents even beside questions
 			none := []*mcp.ResourceContents{}
 			return &mcp.ReadResourceResult{InputRequests: questions, RequestState: state, Contents: none}, nil
 		}
-		return result, nil
+		return result, withCode(err)
 	}
 }
 
