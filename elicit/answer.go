@@ -116,8 +116,10 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 // hasArrived reports whether the answer has arrived, and was not dropped since.
 func (a *Answer[T]) hasArrived() bool { return a.recorded != nil && a.recorded.to == a.to }
 
-// again drops the answer and asks the same question once more.
-func (a *Answer[T]) again() error {
+// NotYet drops the answer and asks the same question again, and returns the error to return. Call it if the user agreed
+// to open a URL, but has not finished there. The answers to questions that the handler asked after it had read this one
+// are dropped too; if [Once] computed a value after that, the call fails.
+func (a *Answer[T]) NotYet() error {
 	if a.hasArrived() && a.ask.stopped() == nil {
 		a.ask.progress = a.ask.progress || a.recorded.fresh
 		read, number := a.recorded.read, a.recorded.number

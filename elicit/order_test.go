@@ -388,7 +388,7 @@ func TestNothingIsMadeFromAConsentThatIsAskedAgain(t *testing.T) {
 func TestAnAnswerThatWasReadBeforeAConsentIsNotDroppedInSilence(t *testing.T) {
 	s, runs := newService(t), 0
 	h := func(a *elicit.Asker) (string, error) {
-		consent := func() (*elicit.Consent, error) {
+		consent := func() (*elicit.Answer[struct{}], error) {
 			c := elicit.URL(a, "open", "Open?", "https://example.com/")
 			_, err := c.Value()
 			return c, err

@@ -36,6 +36,7 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		}
 		return pending
 	}
+	var post func(more string) string
 	web := httptest.NewServer(engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			Params struct {
@@ -57,10 +58,14 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		if run(r.Context(), nil) == nil {
 			t.Error("another call in this context got the answer")
 		}
+		mark, _ := m.Params.Meta[wire.MarkName].(string)
+		if text := post(`,"_meta":{"` + wire.MarkName + `":"` + mark + `","a":1}`); mark == "" || !strings.Contains(text, "requestState") {
+			t.Errorf("another call with the mark %q got %s", mark, text)
+		}
 		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
 	}), wire.Options{AllowAnonymous: true}))
 	t.Cleanup(web.Close)
-	post := func(more string) string {
+	post = func(more string) string {
 		response, err := http.Post(web.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"`+more+`}}`))
 		if err != nil {
 			t.Fatal(err)
