@@ -29,13 +29,12 @@ func AskingTool[In, Out any](
 // returns the asker of the call.
 func WithAsker[In, Out any](handler mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
-		var none Out
 		asked, err := runTool(ctx, req, func(ctx context.Context, _ *elicit.Asker) (err error) {
 			result, out, err = handler(ctx, req, in)
 			return err
 		})
 		if err != nil || asked != nil {
-			return asked, none, err
+			return asked, *new(Out), err
 		}
 		return result, out, nil
 	}
@@ -46,9 +45,8 @@ func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		asked, err := runTool(ctx, req, into(&result, handler, req))
 		if elicit.IsForClient(err) {
-			result := new(mcp.CallToolResult)
-			result.SetError(err)
-			return result, nil
+			asked = new(mcp.CallToolResult)
+			asked.SetError(err)
 		}
 		if asked != nil {
 			return asked, nil
