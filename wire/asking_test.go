@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tripseal/tripseal"
@@ -37,6 +38,7 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		return pending
 	}
 	var post func(more string) string
+	var repeated atomic.Bool
 	web := httptest.NewServer(engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			Params struct {
@@ -58,9 +60,10 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		if run(r.Context(), nil) == nil {
 			t.Error("another call in this context got the answer")
 		}
-		mark, _ := m.Params.Meta[wire.MarkName].(string)
-		if text := post(`,"_meta":{"` + wire.MarkName + `":"` + mark + `","a":1}`); mark == "" || !strings.Contains(text, "requestState") {
-			t.Errorf("another call with the mark %q got %s", mark, text)
+		if mark, _ := m.Params.Meta[wire.MarkName].(string); repeated.CompareAndSwap(false, true) {
+			if text := post(`,"_meta":{"` + wire.MarkName + `":"` + mark + `","a":1}`); mark == "" || !strings.Contains(text, "requestState") {
+				t.Errorf("another call with the mark %q got %s", mark, text)
+			}
 		}
 		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
 	}), wire.Options{AllowAnonymous: true}))
