@@ -21,10 +21,10 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 // ErrPending means that an answer has not arrived yet. A handler returns it, or any other error: the call asks anyway.
 var ErrPending error = tripseal.PlainError("elicit: the answer has not arrived yet: return this error")
 
-// AnswerError means that a question has no answer to use: the user declined or cancelled it, or the answer does not fit
-// what was asked. If a tool returns it, the client gets a tool error; if a prompt or a resource does, the JSON-RPC error
-// -32602. To go on after a refusal, call [Answer.Outcome]. An answer that does not fit fails the call, whatever the
-// handler returns.
+// AnswerError means that a question has no answer to use: the user declined or cancelled it, or the answer does not
+// fit what was asked. If a tool returns it, the client gets a tool error; if a prompt or a resource does, the JSON-RPC
+// error -32602. To go on after a refusal, call [Answer.Outcome]. An answer that does not fit fails the call, whatever
+// the handler returns.
 type AnswerError struct {
 	Key    string // the key of the question
 	Action Action // Decline or Cancel; Accept if the answer does not fit
@@ -42,8 +42,8 @@ func (e *AnswerError) Error() string {
 	}
 }
 
-// IsForClient reports whether an error of [Run] has a text for the client: it is, or wraps, an [*AnswerError]. A binding
-// sends such an error with the code -32602 where the SDK has no tool errors.
+// IsForClient reports whether an error of [Run] has a text for the client: it is, or wraps, an [*AnswerError]. A
+// binding sends such an error with the code -32602 where the SDK has no tool errors.
 func IsForClient(err error) bool {
 	var e *AnswerError
 	return errors.As(err, &e)
