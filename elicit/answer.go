@@ -21,38 +21,32 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 // ErrPending means that an answer has not arrived yet. A handler returns it, or any other error: the call asks anyway.
 var ErrPending error = tripseal.PlainError("elicit: the answer has not arrived yet: return this error")
 
-// RefusedError means that the user declined or cancelled a question. If a tool returns it, the client gets a tool
-// error; if a prompt or a resource does, the JSON-RPC error -32602. To go on after a refusal, call [Answer.Outcome].
-type RefusedError struct {
+// AnswerError means that a question has no answer to use: the user declined or cancelled it, or the answer does not
+// fit what was asked. If a tool returns it, the client gets a tool error; if a prompt or a resource does, the JSON-RPC
+// error -32602. To go on after a refusal, call [Answer.Outcome]. An answer that does not fit fails the call, whatever
+// the handler returns.
+type AnswerError struct {
 	Key    string // the key of the question
-	Action Action // Decline or Cancel
-}
-
-// Error returns a text that names the question, for the client.
-func (e *RefusedError) Error() string {
-	if e.Action == Cancel {
-		return fmt.Sprintf("the question %s was cancelled", tripseal.PlainText(e.Key))
-	}
-	return fmt.Sprintf("the question %s was declined", tripseal.PlainText(e.Key))
-}
-
-// MisfitError means that an accepted answer does not fit what was asked. The call fails with it, whatever the handler
-// returns: a tool with a tool error, a prompt or a resource with the JSON-RPC error -32602.
-type MisfitError struct {
-	Key string // the key of the question
+	Action Action // Decline or Cancel; Accept if the answer does not fit
 }
 
 // Error returns a text that names the question, for the client. It repeats nothing of the answer.
-func (e *MisfitError) Error() string {
-	return fmt.Sprintf("the answer to the question %s does not fit what was asked", tripseal.PlainText(e.Key))
+func (e *AnswerError) Error() string {
+	switch key := tripseal.PlainText(e.Key); e.Action {
+	case Cancel:
+		return fmt.Sprintf("the question %s was cancelled", key)
+	case Decline:
+		return fmt.Sprintf("the question %s was declined", key)
+	default:
+		return fmt.Sprintf("the answer to the question %s does not fit what was asked", key)
+	}
 }
 
-// IsForClient reports whether an error of [Run] has a text for the client: it is, or wraps, a [*RefusedError] or a
-// [*MisfitError]. A binding sends such an error with the code -32602 where the SDK has no tool errors.
+// IsForClient reports whether an error of [Run] has a text for the client: it is, or wraps, an [*AnswerError]. A
+// binding sends such an error with the code -32602 where the SDK has no tool errors.
 func IsForClient(err error) bool {
-	var refused *RefusedError
-	var misfit *MisfitError
-	return errors.As(err, &refused) || errors.As(err, &misfit)
+	var e *AnswerError
+	return errors.As(err, &e)
 }
 
 // Answer is the answer to a question. It is pending until the user has answered. The question is sent when the handler
@@ -87,7 +81,7 @@ func newAnswer[T any](
 			recorded.content, recorded.checked = kept, true
 		}
 	case recorded.fresh: // the client sent a wrong answer, so the call fails
-		ask.misfit = &MisfitError{q.Key}
+		ask.misfit = &AnswerError{q.Key, Accept}
 	default: // an earlier round took the answer, so ask again
 		a.recorded = nil
 		ask.drop(q.Key)
@@ -97,17 +91,17 @@ func newAnswer[T any](
 }
 
 // Value returns the accepted answer. The handler returns its error: there is no answer yet, or the error is a
-// [*RefusedError] or a [*MisfitError].
+// [*AnswerError].
 func (a *Answer[T]) Value() (value T, err error) {
 	action, value, err := a.Outcome()
 	if err == nil && action != Accept {
-		err = &RefusedError{a.asked.Key, action}
+		err = &AnswerError{a.asked.Key, action}
 	}
 	return value, err
 }
 
 // Outcome returns what the user did, and the answer if the user accepted. Use it if the handler goes on after a
-// refusal. The handler returns its error: there is no answer yet, or the error is a [*MisfitError].
+// refusal. The handler returns its error: there is no answer yet, or the error is an [*AnswerError].
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if err := a.ask.stopped(); err != nil {
 		return "", value, err
@@ -122,12 +116,18 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 // hasArrived reports whether the answer has arrived, and was not dropped since.
 func (a *Answer[T]) hasArrived() bool { return a.recorded != nil && a.recorded.to == a.to }
 
-// again drops the answer and asks the same question once more.
-func (a *Answer[T]) again() error {
+// NotYet drops the answer and asks the same question again, and returns the error to return. Call it if the user agreed
+// to open a URL, but has not finished there. The answers to questions that the handler asked after it had read this one
+// are dropped too; if [Once] computed a value after that, the call fails.
+func (a *Answer[T]) NotYet() error {
 	if a.hasArrived() && a.ask.stopped() == nil {
 		a.ask.progress = a.ask.progress || a.recorded.fresh
+		read, number := a.recorded.read, a.recorded.number
 		a.ask.drop(a.asked.Key)
 		a.ask.send(a.recorded, &a.asked)
+		if read != 0 && (a.ask.lost == 0 || number < a.ask.lost) {
+			a.ask.lost = number
+		}
 	}
 	return a.ask.pending()
 }

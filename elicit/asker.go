@@ -22,6 +22,8 @@ type Asker struct {
 	progress bool  // true if an answer of this round counted, although it must be given again
 	asks     bool  // true if the handler needs an answer that has not arrived yet: then the call asks
 	after    int   // the highest number of an answer on which the next question or value may depend
+	lost     int   // the lowest number of an answer that this run has read and asks for again; 0 if there is none
+	reads    int   // how many answers this run has read
 	asked    int   // how often this run has asked
 	misfit   error // not nil if an answer does not fit its question
 	mistake  error // why the call fails, for the log; nil if nothing is wrong
@@ -110,7 +112,7 @@ func (a *Asker) ask(asked *Question) *question {
 		q = new(question)
 		a.questions[key] = q
 	}
-	repeated := q.made != (wording{})
+	repeated := q.made != ""
 	if repeated && q.made != words {
 		a.fail("two different questions are asked under the key %s in one run", tripseal.PlainText(key))
 		return nil
@@ -121,7 +123,7 @@ func (a *Asker) ask(asked *Question) *question {
 	if q.action != "" && q.to == words {
 		return q
 	}
-	if q.action != "" && q.to != (wording{}) {
+	if q.action != "" && q.to != "" {
 		a.drop(key)
 	}
 	a.send(q, asked)
@@ -130,10 +132,13 @@ func (a *Asker) ask(asked *Question) *question {
 
 // send sends a question with the others of this round, unless it may depend on an answer that has not arrived.
 func (a *Asker) send(q *question, asked *Question) {
-	if !a.asks {
+	if !a.waits() {
 		q.toSend = asked
 	}
 }
+
+// waits reports whether the next question or value may depend on an answer that has not arrived.
+func (a *Asker) waits() bool { return a.asks || a.lost != 0 && a.after >= a.lost }
 
 // toSend returns the questions of this round.
 func (a *Asker) toSend() map[string]Question {
@@ -146,9 +151,6 @@ func (a *Asker) toSend() map[string]Question {
 	if len(list) == 0 {
 		a.fail("every question of this round depends on an answer that must be given again: " +
 			"ask in the same order in every round")
-	}
-	if len(list) > tripseal.MaxQuestions {
-		a.fail("%d questions are asked in one round, more than %d", len(list), tripseal.MaxQuestions)
 	}
 	return list
 }
@@ -172,7 +174,7 @@ func (a *Asker) checkProgress() {
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.questions)) {
 		q := a.questions[key]
-		if q.made != (wording{}) && q.action != "" && q.action != Accept && !q.read {
+		if q.made != "" && q.action != "" && q.action != Accept && q.read == 0 {
 			a.fail("the question %s was declined or cancelled, and nobody read its answer: read it before you act, "+
 				"or ask it only where it is read", tripseal.PlainText(key))
 		}

@@ -161,6 +161,14 @@ func TestAnotherSchemaIsAnotherQuestion(t *testing.T) {
 			_, err := elicit.URL(ask, "k", "?", "https://b.example").Value()
 			return "7", err
 		},
+		func(ask *elicit.Asker) (string, error) {
+			_, err := elicit.Sample[any](ask, "k", map[string]any{"maxTokens": 7, "systemPrompt": "a"}).Value()
+			return "8", err
+		},
+		func(ask *elicit.Asker) (string, error) {
+			_, err := elicit.Sample[any](ask, "k", map[string]any{"maxTokens": 7, "systemPrompt": "b"}).Value()
+			return "9", err
+		},
 	}
 	for i, asked := range ways {
 		for j, answered := range ways {
@@ -168,7 +176,11 @@ func TestAnotherSchemaIsAnotherQuestion(t *testing.T) {
 			if i == j {
 				want = fmt.Sprint(i + 1)
 			}
-			if got := s.round(answered, s.round(asked, "", nil).token, answers{"k": form("x")}); got.text != want {
+			answer := form("x")
+			if i > 6 {
+				answer = `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`
+			}
+			if got := s.round(answered, s.round(asked, "", nil).token, answers{"k": answer}); got.text != want {
 				t.Errorf("question %d with the answer to question %d: %s", j+1, i+1, got.text)
 			}
 		}
@@ -230,7 +242,7 @@ func TestAnAnswerThatDoesNotFitFailsTheCall(t *testing.T) {
 	}
 	h := func(ask *elicit.Asker) (string, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
-		if misfit := new(elicit.MisfitError); errors.As(err, &misfit) {
+		if misfit := new(elicit.AnswerError); errors.As(err, &misfit) && misfit.Action == elicit.Accept {
 			return "swallowed", nil // the call fails, whatever the handler returns
 		}
 		return fmt.Sprint(v.Years), err
@@ -270,11 +282,11 @@ func TestARecordedAnswerThatNoLongerFitsIsAskedAgain(t *testing.T) {
 	s := newService(t)
 	h := asks("a", "A?", "b", "B?")
 	second := s.round(h, s.round(h, "", nil).token, answers{"a": form("x")})
-	for _, other := range []string{`7:checked13:["not a form"]`, `0:13:["not a form"]`, `0:15:{"value":false}`} {
-		token := s.reseal(second.token, `7:checked13:{"value":"x"}`, other)
+	for _, other := range []string{`4:true14:["not a form"]`, `5:false14:["not a form"]`, `5:false15:{"value":false}`} {
+		token := s.reseal(second.token, `4:true13:{"value":"x"}`, other)
 		s.expect(s.round(h, token, answers{"b": form("y")}), "ASKS [a]", "")
 	}
-	token := s.reseal(second.token, `7:checked13:{"value":"x"}`, `0:24:{"Value":1,"value":"ok"}`)
+	token := s.reseal(second.token, `4:true13:{"value":"x"}`, `5:false24:{"Value":1,"value":"ok"}`)
 	s.expect(s.round(h, token, answers{"b": form("y")}), "a=accept:ok,b=accept:y", "")
 }
 
@@ -480,7 +492,7 @@ func TestAStateOfAnotherVersionIsNone(t *testing.T) {
 	s := newService(t)
 	h := asks("a", "A?", "b", "B?")
 	second := s.round(h, s.round(h, "", nil).token, answers{"a": form("x")})
-	for from, to := range map[string]string{"1:1": "1:2", "6:accept": "6:Accept", "7:checked": "8:checked", `{"value":"x"}`: `{"value":"x"`} {
+	for from, to := range map[string]string{"1:1": "1:2", "6:accept": "6:Accept", "8:question": "8:Question", `{"value":"x"}`: `{"value":"x"`} {
 		s.expect(s.round(h, s.reseal(second.token, from, to), answers{"b": form("y")}), "ASKS [a]", "")
 	}
 }

@@ -130,8 +130,8 @@ func ExampleRun() {
 		fmt.Println(string(text))
 	}
 	// Output:
-	// {"confirm":{"method":"elicitation/create","params":{"mode":"form","message":"Delete everything in /tmp?","requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean","description":"really delete them?"}},"required":["ok"]}}}}
-	// {"reason":{"method":"elicitation/create","params":{"mode":"form","message":"Why?","requestedSchema":{"type":"object","properties":{"why":{"type":"string"}},"required":["why"]}}}}
+	// {"confirm":{"method":"elicitation/create","params":{"message":"Delete everything in /tmp?","mode":"form","requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean","description":"really delete them?"}},"required":["ok"]}}}}
+	// {"reason":{"method":"elicitation/create","params":{"message":"Why?","mode":"form","requestedSchema":{"type":"object","properties":{"why":{"type":"string"}},"required":["why"]}}}}
 	// {"text":"deleted /tmp: they are old"}
 }
 

@@ -1,7 +1,7 @@
 package elicit
 
 // WordingOf returns the text that stands for a question in a state.
-func WordingOf(q Question) string { return q.wording().text() }
+func WordingOf(q Question) string { return string(q.wording()) }
 
 // Reads reports whether a text is a state, and returns what is written when nothing has changed.
 func Reads(text string) (again string, ok bool) {

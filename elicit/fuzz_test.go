@@ -69,7 +69,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(genuine(first.token), `{"form":{"action":"decline"},"sample":{"roots":[]},"roots":{"action":"accept"},"ghost":{"action":"accept"}}`)
 	second := s.round(h, first.token, answers{"form": form("x")})
 	f.Add(genuine(second.token), good)
-	f.Add(strings.Replace(genuine(second.token), "7:checked", "0:", 1), good)
+	f.Add(strings.Replace(genuine(second.token), "4:true", "5:false", 1), good)
 	f.Add(strings.Replace(genuine(second.token), "6:accept", "6:cancel", 1), good)
 	f.Add("1:11:01:00:1:0", good)
 	f.Add("step=1", good)

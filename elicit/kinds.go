@@ -4,24 +4,21 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
+	"strings"
 
 	"github.com/tripseal/tripseal"
 )
 
-// Consent is the answer to a question that asks the user to open a URL. [URL] returns it.
-type Consent struct{ *Answer[struct{}] }
-
 // URL asks the user to open a URL, for example to sign in, to pay, or to enter what must not pass through the client.
 // An accepted answer only means that the user agreed to open it. So find out then whether the user has finished there,
-// and return the error of [Consent.NotYet] if not.
+// and return the error of [Answer.NotYet] if not.
 //
 // Somebody else may open the URL. Put an id made with [Once] into it, store for which user the id is, and check on the
 // page that this user is signed in.
-func URL(ask *Asker, key, message, url string) *Consent {
+func URL(ask *Asker, key, message, url string) *Answer[struct{}] {
 	q := Question{Key: key, Kind: tripseal.KindURL, Message: message, URL: url, ElicitationID: ask.elicitationID(key, url)}
-	return &Consent{newAnswer(ask, q, func(string, bool) (none struct{}, kept string, err error) { return })}
+	return newAnswer(ask, q, func(string, bool) (none struct{}, kept string, err error) { return })
 }
 
 // elicitationID returns the id of a question about a URL: the same in every round, unless the URL changes.
@@ -29,18 +26,9 @@ func (a *Asker) elicitationID(key, url string) string {
 	if a.seed == "" {
 		a.seed = rand.Text()
 	}
-	var text []byte
-	for _, part := range []string{a.seed, key, url} {
-		text = append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(strings.Join([]string{a.seed, key, url}, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
-
-// NotYet asks the user to open the URL again, and returns the error to return. Call it if the user agreed but has not
-// finished there. The answers to questions that the handler asked after it had read the consent are dropped; if [Once]
-// computed a value after that, the call fails.
-func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model for a message. The params are those of a sampling request: a value of your SDK's type,
 // or any other that has the same JSON. R is a type that the result fits. The protocol has deprecated sampling: prefer

@@ -34,7 +34,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		}
 		return kept, nil
 	}
-	if ask.asks { // the value may depend on the answer that the handler has tried to read
+	if ask.waits() {
 		return none, ErrPending
 	}
 	computed, err := compute()
@@ -52,9 +52,6 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		ask.fail("the value that Once computes under the key %s does not come back from JSON as it was",
 			tripseal.PlainText(key))
 		return none, ask.pending()
-	}
-	if ask.values == nil {
-		ask.values = make(map[string]*value)
 	}
 	ask.values[key] = &value{text, ask.after}
 	return same, nil

@@ -229,7 +229,7 @@ func TestNothingIsComputedInACallThatFails(t *testing.T) {
 	}
 	s = &shop{}
 	s.handler = func(a *elicit.Asker) (string, error) {
-		_, err := elicit.Form[value](a, "mail", "Mail?", elicit.TextFormat("value", "email")).Value()
+		_, err := elicit.Form[value](a, "mail", "Mail?", elicit.Enum("value", "a@b.example")).Value()
 		if errors.Is(err, elicit.ErrPending) {
 			return "", err
 		}

@@ -10,7 +10,10 @@ import (
 // noteRead is called when the handler reads an answer. The answer gets the next number, unless it has one. All later
 // questions and values of the run get at least this number in their field after, because they may depend on the answer.
 func (a *Asker) noteRead(q *question) {
-	q.read = true
+	if q.read == 0 {
+		a.reads++
+		q.read = a.reads
+	}
 	if q.number == 0 {
 		a.numbers++
 		q.number = a.numbers
@@ -30,9 +33,9 @@ func (a *Asker) drop(key string) {
 	}
 	for _, later := range slices.Sorted(maps.Keys(a.questions)) {
 		q := a.questions[later]
-		if q.action != "" && q.to != (wording{}) && q.after >= number {
-			if q.read && !dropped.read {
-				// What this run asks or computes from now on may depend on an answer that counts no more.
+		if q.action != "" && q.to != "" && q.after >= number {
+			if q.read != 0 && (dropped.read == 0 || q.read < dropped.read) {
+				// What this run has asked or computed since may depend on an answer that counts no more.
 				a.fail("the question %s must be asked again, but this round has already read a later answer, to the question %s: "+
 					"ask in the same order in every round", tripseal.PlainText(key), tripseal.PlainText(later))
 			}
@@ -64,8 +67,11 @@ func (q *question) forget() {
 // All runs parts that do not depend on each other, so that their questions are sent together. It returns the first
 // error that is not [ErrPending]; the parts after it do not run.
 func All(ask *Asker, parts ...func() error) error {
-	if err := ask.stopped(); err != nil || ask.asks {
-		return ask.orPending(err)
+	if err := ask.stopped(); err != nil {
+		return err
+	}
+	if ask.asks {
+		return ErrPending
 	}
 	before, after, pending := ask.after, ask.after, false
 	var failed error
@@ -83,11 +89,4 @@ func All(ask *Asker, parts ...func() error) error {
 		return ErrPending
 	}
 	return failed
-}
-
-func (a *Asker) orPending(err error) error {
-	if err == nil {
-		err = a.pending()
-	}
-	return err
 }

@@ -346,3 +346,68 @@ func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T)
 	}
 	s.check(t, s.run(t), "decline", "Which of 0?", "Sure?", "Which of 1?", "Sure?", "Which of 2?", "Sure?", "Which of 3?", "Sure?")
 }
+
+// TestNothingIsMadeFromAConsentThatIsAskedAgain calls NotYet in one part of All. The other part neither asks nor
+// computes anything that may depend on the consent.
+func TestNothingIsMadeFromAConsentThatIsAskedAgain(t *testing.T) {
+	s, opened := newService(t), false
+	h := func(a *elicit.Asker) (string, error) {
+		consent := elicit.URL(a, "open", "Open?", "https://example.com/")
+		if _, err := consent.Value(); err != nil {
+			return "", err
+		}
+		err := elicit.All(a,
+			func() error {
+				if !opened {
+					return consent.NotYet()
+				}
+				return nil
+			},
+			func() error { _, err := ask(a, "Name?").Value(); return err },
+			func() error {
+				_, err := elicit.Once(a, "price", func() (int, error) {
+					if !opened {
+						t.Error("a price was computed")
+					}
+					return 1, nil
+				})
+				return err
+			})
+		return "done", err
+	}
+	again := s.round(h, s.round(h, "", nil).token, answers{"open": agreed})
+	s.expect(again, "ASKS [open]", "")
+	opened = true
+	last := s.round(h, again.token, answers{"open": agreed})
+	s.expect(last, "ASKS [Name?]", "")
+	s.expect(s.round(h, last.token, answers{"Name?": form("x")}), "done", "")
+}
+
+// TestAnAnswerThatWasReadBeforeAConsentIsNotDroppedInSilence reads, in another order than before, an answer that was given
+// after a consent, and then calls NotYet. What the handler asks next would depend on an answer that counts no more.
+func TestAnAnswerThatWasReadBeforeAConsentIsNotDroppedInSilence(t *testing.T) {
+	s, runs := newService(t), 0
+	h := func(a *elicit.Asker) (string, error) {
+		consent := func() (*elicit.Answer[struct{}], error) {
+			c := elicit.URL(a, "open", "Open?", "https://example.com/")
+			_, err := c.Value()
+			return c, err
+		}
+		name := func() error { _, err := ask(a, "Name?").Value(); return err }
+		if runs++; runs < 3 {
+			_, err := consent()
+			return "done", cmp.Or(err, name())
+		}
+		if err := name(); err != nil {
+			return "", err
+		}
+		c, err := consent()
+		if err != nil {
+			return "", err
+		}
+		return "", elicit.All(a, c.NotYet, func() error { _, err := ask(a, "Street?").Value(); return err })
+	}
+	second := s.round(h, s.round(h, "", nil).token, answers{"open": agreed})
+	s.expect(second, "ASKS [Name?]", "")
+	s.expect(s.round(h, second.token, answers{"Name?": form("x")}), internal, "ask in the same order in every round")
+}

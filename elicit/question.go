@@ -23,35 +23,27 @@ type Question struct {
 
 // MarshalJSON returns the request that asks the question.
 func (q Question) MarshalJSON() ([]byte, error) {
-	request := struct {
-		Method string `json:"method"`
-		Params any    `json:"params"`
-	}{"elicitation/create", nil}
-	mode := "form"
+	request := map[string]any{"method": "elicitation/create"}
 	switch q.Kind {
 	case tripseal.KindSampling:
-		request.Method, request.Params = "sampling/createMessage", q.Params
+		request["method"], request["params"] = "sampling/createMessage", q.Params
 	case tripseal.KindRoots:
-		request.Method, request.Params = "roots/list", struct{}{}
+		request["method"], request["params"] = "roots/list", struct{}{}
 	case tripseal.KindURL:
-		mode = "url"
-		fallthrough
+		request["params"] = map[string]any{
+			"mode": "url", "message": q.Message, "url": q.URL, "elicitationId": q.ElicitationID,
+		}
 	default:
-		request.Params = struct {
-			Mode    string          `json:"mode"`
-			Message string          `json:"message"`
-			Schema  json.RawMessage `json:"requestedSchema,omitempty"`
-			URL     string          `json:"url,omitempty"`
-			ID      string          `json:"elicitationId,omitempty"`
-		}{mode, q.Message, q.Schema, q.URL, q.ElicitationID}
+		request["params"] = map[string]any{"mode": "form", "message": q.Message, "requestedSchema": q.Schema}
 	}
 	return json.Marshal(request)
 }
 
 // wording tells one question from every other: it has the question's kind, and a digest of all that the client is sent.
-type wording [1 + 16]byte
+// It is "" for no question.
+type wording string
 
-func (q *Question) wording() (w wording) {
+func (q *Question) wording() wording {
 	var scratch [512]byte
 	b := append(scratch[:0], "tripseal/1 elicit "...)
 	b = append(b, byte(q.Kind))
@@ -60,16 +52,7 @@ func (q *Question) wording() (w wording) {
 	}
 	b = append(binary.BigEndian.AppendUint64(b, uint64(len(q.Schema))), q.Schema...)
 	sum := sha256.Sum256(append(b, q.Params...))
-	w[0] = byte(q.Kind)
-	copy(w[1:], sum[:])
-	return w
+	return wording(base64.RawURLEncoding.AppendEncode(append(scratch[:0], '0'+byte(q.Kind)), sum[:16]))
 }
 
-func (w wording) kind() tripseal.Kind { return tripseal.Kind(w[0]) }
-
-func (w wording) text() string {
-	if w == (wording{}) {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(w[:])
-}
+func (w wording) kind() tripseal.Kind { return tripseal.Kind(w[0] - '0') }

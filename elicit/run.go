@@ -63,7 +63,7 @@ const notArrived = "the call has not come through a middleware or door that seal
 
 // Run calls the handler of a tool, a prompt or a resource. If the handler needs an answer, Run returns the questions to
 // send. Otherwise it returns the handler's error: the handler's result counts if that is nil. If the call must fail,
-// the error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*MisfitError].
+// the error is a [tripseal.WireError] for an internal error, after a record in the log, or a [*AnswerError].
 func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) error) (*Pending, error) {
 	arrival := arrivalOf(ctx, &call)
 	a := &Asker{request: call.Request, can: call.Can}
@@ -74,8 +74,8 @@ func Run(ctx context.Context, call Call, handler func(context.Context, *Asker) e
 		}
 		a.remember(state, answers)
 	}
-	if a.questions == nil {
-		a.questions = make(map[string]*question)
+	if !a.came {
+		a.memory = memory{questions: map[string]*question{}, values: map[string]*value{}}
 	}
 	defer func() { a.stop = errOver }()
 	err := handler(context.WithValue(ctx, askerKey{}, a), a)
@@ -130,14 +130,14 @@ func (a *Asker) remember(state string, answers map[string]json.RawMessage) {
 		return
 	}
 	for key, q := range a.questions {
-		if q.asked == (wording{}) {
+		if q.asked == "" {
 			continue
 		}
 		if action, content, ok := readAnswer(answers[key], q.asked.kind()); ok {
 			q.answer = answer{to: q.asked, after: q.askedAfter, action: action, content: content}
 			q.fresh = true
 		}
-		q.asked, q.askedAfter = wording{}, 0
+		q.asked, q.askedAfter = "", 0
 	}
 }
 

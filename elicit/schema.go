@@ -1,9 +1,11 @@
 package elicit
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/mail"
 	"net/url"
@@ -16,12 +18,11 @@ import (
 
 // field is a field of a form, and what an answer must have in it.
 type field struct {
-	name, description, format string
-	kind                      string // string, number, integer or boolean
-	list                      bool   // true for a list of choices
-	required                  bool
-	enum                      []string // the choices; nil for any text
-	least, most               *float64 // the limits of a number, of a text's length, or of a list's length
+	property
+	name        string
+	required    bool
+	choices     []string // nil for any text
+	least, most *float64 // the limits of a number, of a text's length, or of a list's length
 }
 
 // property is a property of a schema, as the protocol allows it in forms.
@@ -45,75 +46,68 @@ type property struct {
 	Default     any       `json:"default,omitempty"`
 }
 
-var fieldKinds = []string{"string", "number", "integer", "boolean"}
-
 type choice struct{ Const, Title, Description string }
+
+// entry returns what one entry must be: an item of a list, or the whole.
+func (p *property) entry() *property { return cmp.Or(p.Items, p) }
 
 // errForm says that an answer does not fit. It never reaches anybody, because it would say something of the answer.
 var errForm = errors.New("elicit: the answer does not fit the form")
 
-// parseForm reads a schema that an author made.
+// parseForm reads a schema that an author made. It refuses a member that it does not know, which would have no effect.
 func parseForm(schema json.RawMessage) (*form, error) {
 	var parsed struct {
 		Schema               string `json:"$schema"`
 		Type                 string
 		Title, Description   string
 		Required             []string
-		Properties           map[string]json.RawMessage
+		Properties           map[string]property
 		AdditionalProperties any
 	}
-	if err := decodeStrictly(schema, &parsed); err != nil {
+	d := json.NewDecoder(strings.NewReader(string(schema)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&parsed); err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
 	if parsed.Type != "object" || !json.Valid(schema) || !utf8.Valid(schema) {
 		return nil, errors.New(`is not one JSON object in UTF-8, of the type "object"`)
 	}
 	f := &form{schema: slices.Clone(schema)}
-	for name, text := range parsed.Properties {
-		var p property
-		if err := decodeStrictly(text, &p); err != nil {
-			return nil, fmt.Errorf("has the property %s, which cannot be read: %w", name, err)
-		}
-		of := field{name: name, list: p.Type == "array", required: slices.Contains(parsed.Required, name)}
-		of.least, of.most = or(p.MinItems, p.MinLength, p.Minimum), or(p.MaxItems, p.MaxLength, p.Maximum)
-		inner := &p
-		if of.list {
-			if inner = p.Items; inner == nil {
-				return nil, fmt.Errorf("has the list %s without items", name)
-			}
-		}
-		of.kind, of.format, of.enum = inner.Type, inner.Format, inner.Enum
-		for _, c := range append(inner.OneOf, inner.AnyOf...) {
-			of.enum, of.kind = append(of.enum, c.Const), "string" // items of titled choices need no type
-		}
-		if !slices.Contains(fieldKinds, of.kind) || of.enum != nil && of.kind != "string" {
-			return nil, fmt.Errorf("has the property %s of the type %q; a form has only strings, numbers, booleans and "+
-				"choices among texts", name, of.kind)
-		}
-		f.fields = append(f.fields, of)
+	for _, name := range slices.Sorted(maps.Keys(parsed.Properties)) {
+		f.fields = append(f.fields, field{
+			name: name, property: parsed.Properties[name], required: slices.Contains(parsed.Required, name),
+		})
 	}
-	for _, name := range parsed.Required {
-		if _, ok := parsed.Properties[name]; !ok {
-			return nil, fmt.Errorf("requires the property %s, which it does not have", name)
-		}
-	}
-	return f, complete(f.fields)
+	return f, f.prepare()
 }
 
-func or(numbers ...*float64) *float64 {
-	for _, n := range numbers {
-		if n != nil {
-			return n
+// prepare returns an error if answers to the form could not be checked, or the protocol does not allow it.
+func (f *form) prepare() error {
+	if len(f.fields) == 0 {
+		return errors.New("has no fields to fill in")
+	}
+	for i := range f.fields {
+		of := &f.fields[i]
+		of.least, of.most = cmp.Or(of.MinItems, of.MinLength, of.Minimum), cmp.Or(of.MaxItems, of.MaxLength, of.Maximum)
+		e := of.entry()
+		of.choices = slices.Clone(e.Enum)
+		for _, c := range slices.Concat(e.OneOf, e.AnyOf) {
+			of.choices = append(of.choices, c.Const)
+		}
+		known := slices.Contains([]string{"string", "number", "integer", "boolean"}, of.Type)
+		switch {
+		case (of.Type == "array") != (of.Items != nil) || !known && of.Items == nil:
+			return fmt.Errorf("the field %s has the type %q; a form has only texts, numbers, booleans and choices",
+				of.name, of.Type)
+		case of.Items != nil && of.choices == nil:
+			return fmt.Errorf("the field %s is a slice or list, which can only be a choice: use Enum", of.name)
+		case of.Items == nil && of.choices != nil && of.Type != "string":
+			return fmt.Errorf("the field %s has choices, but is no text", of.name)
+		case e.Format != "" && !slices.Contains(formats, e.Format):
+			return fmt.Errorf("the field %s has the format %q, which is none of %v", of.name, e.Format, formats)
 		}
 	}
 	return nil
-}
-
-// decodeStrictly refuses a member that value has no field for: it would have no effect.
-func decodeStrictly(text []byte, value any) error {
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	return d.Decode(value)
 }
 
 // read checks an answer, and returns it in the form's own spelling: with the fields of the form alone, in their order.
@@ -128,7 +122,7 @@ func (f *form) read(content string) (string, error) {
 		of := &f.fields[i]
 		raw := given[of.name]
 		left := len(raw) == 0 || string(raw) == "null"
-		left = left || string(raw) == `""` && !of.required && !slices.Contains(of.enum, "")
+		left = left || string(raw) == `""` && !of.required && !slices.Contains(of.choices, "")
 		if left {
 			if of.required {
 				return "", errForm
@@ -139,56 +133,47 @@ func (f *form) read(content string) (string, error) {
 			b = append(b, ',')
 		}
 		b = append(appendJSON(b, of.name), ':')
-		var err error
-		if b, err = of.append(b, raw); err != nil {
-			return "", err
+		var ok bool
+		if b, ok = of.append(b, raw); !ok {
+			return "", errForm
 		}
 	}
 	return string(append(b, '}')), nil
 }
 
-// append checks the answer to one field, and appends it.
-func (f *field) append(b []byte, raw json.RawMessage) ([]byte, error) {
-	switch {
-	case f.list:
+// append checks the answer to one field, and appends it. ok is false if it does not fit.
+func (f *field) append(b []byte, raw json.RawMessage) (_ []byte, ok bool) {
+	switch f.Type {
+	case "array":
 		var items []json.RawMessage
 		// A text fits once, so an answer that is longer than the list of choices does not fit.
-		if json.Unmarshal(raw, &items) != nil || items == nil || len(items) > len(f.enum) || !f.allows(float64(len(items))) {
-			return nil, errForm
+		if json.Unmarshal(raw, &items) != nil || len(items) > len(f.choices) || !f.allows(float64(len(items))) {
+			return nil, false
 		}
 		texts := make([]string, 0, len(items))
 		for _, item := range items {
 			text, ok := textOf(item)
-			if !ok || !slices.Contains(f.enum, text) || slices.Contains(texts, text) {
-				return nil, errForm
+			if !ok || !slices.Contains(f.choices, text) || slices.Contains(texts, text) {
+				return nil, false
 			}
 			texts = append(texts, text)
 		}
-		return appendJSON(b, texts), nil
-	case f.kind == "string":
+		return appendJSON(b, texts), true
+	case "string":
 		text, ok := textOf(raw)
-		if !ok || f.enum != nil && !slices.Contains(f.enum, text) || !hasFormat(text, f.format) ||
-			(f.least != nil || f.most != nil) && !f.allows(float64(utf8.RuneCountInString(text))) {
-			return nil, errForm
-		}
-		return appendJSON(b, text), nil
-	case f.kind == "boolean":
-		if text := string(raw); text == "true" || text == "false" {
-			return append(b, text...), nil
-		}
-		return nil, errForm
+		ok = ok && (f.choices == nil || slices.Contains(f.choices, text)) && hasFormat(text, f.Format)
+		return appendJSON(b, text), ok && f.allows(float64(utf8.RuneCountInString(text)))
+	case "boolean":
+		return append(b, raw...), string(raw) == "true" || string(raw) == "false"
 	}
 	var n float64
 	if json.Unmarshal(raw, &n) != nil || !f.allows(n) {
-		return nil, errForm
+		return nil, false
 	}
-	if f.kind == "integer" && strings.ContainsAny(string(raw), ".eE") { // a Go integer is read from digits alone
-		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
-			return nil, errForm
-		}
-		return strconv.AppendInt(b, int64(n), 10), nil
+	if f.Type == "integer" && strings.ContainsAny(string(raw), ".eE") { // a Go integer is read from digits alone
+		return strconv.AppendInt(b, int64(n), 10), n == math.Trunc(n) && math.Abs(n) <= 1<<53
 	}
-	return append(b, raw...), nil
+	return append(b, raw...), true
 }
 
 func (f *field) allows(n float64) bool {
@@ -204,27 +189,20 @@ var formats = []string{"email", "uri", "date", "date-time"}
 
 // hasFormat reports whether a text has a format. Any text has the format "".
 func hasFormat(text, format string) bool {
-	var err error
 	switch format {
 	case "email":
-		var address *mail.Address
-		if address, err = mail.ParseAddress(text); err == nil && address.Address != text {
-			return false
-		}
+		address, err := mail.ParseAddress(text)
+		return err == nil && address.Address == text
 	case "uri":
-		var u *url.URL
-		strange := func(r rune) bool { return r <= ' ' || r > '~' }
-		if u, err = url.Parse(text); err == nil && u.Scheme == "" || strings.ContainsFunc(text, strange) {
-			return false
-		}
+		u, err := url.Parse(text)
+		return err == nil && u.Scheme != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 	case "date":
-		_, err = time.Parse(time.DateOnly, text)
+		_, err := time.Parse(time.DateOnly, text)
+		return err == nil
 	case "date-time":
 		// time.Parse also accepts an hour of one digit, and a comma before the fraction of a second.
-		_, err = time.Parse(time.RFC3339, text)
-		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
-			return false
-		}
+		_, err := time.Parse(time.RFC3339, text)
+		return err == nil && text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
 	}
-	return err == nil
+	return true
 }

@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"encoding/base64"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,19 +19,19 @@ type memory struct {
 // question is all that is known of the questions of one key: the one that was answered, and the one of this run.
 type question struct {
 	answer
-	asked      wording // the question of the last round; zero if there was none
+	asked      wording // the question of the last round; "" if there was none
 	askedAfter int     // its place: see answer.after
 
-	made   wording // the question of this run; zero if it has not asked yet
+	made   wording // the question of this run; "" if it has not asked yet
 	place  int     // its place: see answer.after
 	fresh  bool    // true if the answer came in this round
-	read   bool    // true if this run has read the answer
+	read   int     // the place of the answer in the order in which this run has read answers; 0 if it has not read it
 	toSend *Question
 }
 
 // answer is a recorded answer.
 type answer struct {
-	to      wording // the question that it answers; zero if the answer counts no more
+	to      wording // the question that it answers; "" if the answer counts no more
 	after   int     // the highest number among the answers that the handler had read when it asked
 	number  int     // the place of the answer in the order in which the handler first read answers; 0 if it was not read
 	action  Action  // "" if there is no answer
@@ -54,42 +53,20 @@ const version = "1"
 
 func (m *memory) text() string {
 	b := make([]byte, 0, 512)
-	put := func(field string) {
-		b = strconv.AppendInt(b, int64(len(field)), 10)
-		b = append(append(b, ':'), field...)
-	}
-	putInt := func(n int) { put(strconv.Itoa(n)) }
-	kept := make([]string, 0, len(m.questions))
-	for key, q := range m.questions {
-		if q.action != "" || q.asked != (wording{}) {
-			kept = append(kept, key)
+	put := func(fields ...string) {
+		for _, field := range fields {
+			b = append(append(strconv.AppendInt(b, int64(len(field)), 10), ':'), field...)
 		}
 	}
-	slices.Sort(kept)
-	put(version)
-	putInt(m.numbers)
-	putInt(m.idle)
-	put(m.seed)
-	putInt(len(kept))
-	for _, key := range kept {
-		q := m.questions[key]
-		put(key)
-		put(q.asked.text())
-		putInt(q.askedAfter)
-		put(string(q.action))
-		if q.action != "" {
-			put(q.to.text())
-			putInt(q.after)
-			putInt(q.number)
-			put(map[bool]string{true: "checked"}[q.checked])
-			put(q.content)
+	put(version, strconv.Itoa(m.numbers), strconv.Itoa(m.idle), m.seed)
+	for _, key := range slices.Sorted(maps.Keys(m.questions)) {
+		if q := m.questions[key]; q.action != "" || q.asked != "" {
+			put("question", key, string(q.asked), strconv.Itoa(q.askedAfter), string(q.action), string(q.to),
+				strconv.Itoa(q.after), strconv.Itoa(q.number), strconv.FormatBool(q.checked), q.content)
 		}
 	}
-	putInt(len(m.values))
 	for _, key := range slices.Sorted(maps.Keys(m.values)) {
-		put(key)
-		put(m.values[key].text)
-		putInt(m.values[key].after)
+		put("value", key, m.values[key].text, strconv.Itoa(m.values[key].after))
 	}
 	return string(b)
 }
@@ -101,29 +78,24 @@ func readMemory(text string) (m memory, ok bool) {
 		return memory{}, false
 	}
 	m.numbers, m.idle, m.seed = r.int(), r.int(), r.field()
-	n := r.count()
-	m.questions = make(map[string]*question, n)
-	list := make([]question, n)
-	for i := range list {
-		q, key := &list[i], r.field()
-		q.asked, q.askedAfter = r.wording(), r.int()
-		if q.action = Action(r.field()); q.action != "" {
-			q.to, q.after, q.number, q.checked, q.content = r.wording(), r.int(), r.int(), r.field() != "", r.field()
-			r.bad = r.bad || !q.action.valid()
+	m.questions, m.values = make(map[string]*question), make(map[string]*value)
+	for r.text != "" {
+		switch r.field() {
+		case "question":
+			q, key := new(question), r.field()
+			q.asked, q.askedAfter, q.action = wording(r.field()), r.int(), Action(r.field())
+			q.to, q.after, q.number = wording(r.field()), r.int(), r.int()
+			q.checked, q.content = r.field() == "true", r.field()
+			r.bad = r.bad || q.action != "" && !q.action.valid()
+			m.questions[key] = q
+		case "value":
+			key := r.field()
+			m.values[key] = &value{r.field(), r.int()}
+		default:
+			return memory{}, false
 		}
-		m.questions[key] = q
 	}
-	for range r.count() {
-		if m.values == nil {
-			m.values = make(map[string]*value)
-		}
-		key := r.field()
-		m.values[key] = &value{r.field(), r.int()}
-	}
-	if r.bad || r.text != "" {
-		return memory{}, false
-	}
-	return m, true
+	return m, !r.bad
 }
 
 // reader cuts fields off a text. After a fault, bad is true and all fields are empty.
@@ -149,28 +121,4 @@ func (r *reader) int() int {
 	n, err := strconv.Atoi(r.field())
 	r.bad = r.bad || err != nil || n < 0
 	return n
-}
-
-// count reads how many entries follow, each of which has at least two bytes.
-func (r *reader) count() int {
-	if n := r.int(); !r.bad && n <= len(r.text)/2 {
-		return n
-	}
-	r.bad = true
-	return 0
-}
-
-func (r *reader) wording() (w wording) {
-	field := r.field()
-	if field == "" {
-		return w
-	}
-	var all [len(w) + 2]byte // DecodeString would allocate
-	n, err := 0, error(nil)
-	if len(field) == base64.RawURLEncoding.EncodedLen(len(w)) {
-		n, err = base64.RawURLEncoding.Decode(all[:], []byte(field))
-	}
-	r.bad = r.bad || err != nil || n != len(w)
-	copy(w[:], all[:])
-	return w
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/adapter"
 	"github.com/tripseal/tripseal/elicit"
+	"github.com/tripseal/tripseal/gosdk/internal/through"
 )
 
 // AskingTool makes a typed tool of the SDK of a handler that asks its user questions. Its errors are tool errors.
@@ -28,13 +29,12 @@ func AskingTool[In, Out any](
 // returns the asker of the call.
 func WithAsker[In, Out any](handler mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
-		var none Out
 		asked, err := runTool(ctx, req, func(ctx context.Context, _ *elicit.Asker) (err error) {
 			result, out, err = handler(ctx, req, in)
 			return err
 		})
 		if err != nil || asked != nil {
-			return asked, none, err
+			return asked, *new(Out), err
 		}
 		return result, out, nil
 	}
@@ -45,14 +45,13 @@ func RawToolWithAsker(handler mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		asked, err := runTool(ctx, req, into(&result, handler, req))
 		if elicit.IsForClient(err) {
-			result := new(mcp.CallToolResult)
-			result.SetError(err)
-			return result, nil
+			asked = new(mcp.CallToolResult)
+			asked.SetError(err)
 		}
-		if err != nil || asked != nil {
-			return asked, err
+		if asked != nil {
+			return asked, nil
 		}
-		return result, nil
+		return result, err
 	}
 }
 
@@ -80,13 +79,10 @@ func runTool(
 func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
 		questions, state, err := run(ctx, req, into(&result, handler, req))
-		switch {
-		case err != nil:
-			return nil, withCode(err)
-		case questions != nil:
+		if questions != nil {
 			return &mcp.GetPromptResult{InputRequests: questions, RequestState: state}, nil
 		}
-		return result, nil
+		return result, withCode(err)
 	}
 }
 
@@ -94,14 +90,11 @@ func PromptWithAsker(handler mcp.PromptHandler) mcp.PromptHandler {
 func ResourceWithAsker(handler mcp.ResourceHandler) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
 		questions, state, err := run(ctx, req, into(&result, handler, req))
-		switch {
-		case err != nil:
-			return nil, withCode(err)
-		case questions != nil: // for older clients, the SDK requires Contents even beside questions
+		if questions != nil { // for older clients, the SDK requires Contents even beside questions
 			none := []*mcp.ResourceContents{}
 			return &mcp.ReadResourceResult{InputRequests: questions, RequestState: state, Contents: none}, nil
 		}
-		return result, nil
+		return result, withCode(err)
 	}
 }
 
@@ -111,6 +104,9 @@ func run(
 ) (questions mcp.InputRequestMap, state string, err error) {
 	c, _ := readCall(req)
 	call := elicit.Call{Method: c.method, Target: c.target, Request: req, Meta: c.meta, State: c.token}
+	if through.From(ctx, req.GetSession()) != nil { // it came through the middleware, which makes no marks
+		call.Meta = nil
+	}
 	call.Answers = func() map[string]json.RawMessage { return answersOf(c.answers) }
 	call.Can = func() adapter.Capabilities { return declared(req.GetSession(), c.meta) }
 	pending, err := elicit.Run(ctx, call, handler)

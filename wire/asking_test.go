@@ -40,6 +40,8 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 	}
 	var marked atomic.Value
 	var stream bool
+	var post func(more string) string
+	var repeated atomic.Bool
 	web := httptest.NewServer(engine.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			Params struct {
@@ -61,6 +63,11 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		if run(r.Context(), nil) == nil {
 			t.Error("another call in this context got the answer")
 		}
+		if mark, _ := m.Params.Meta[wire.MarkName].(string); repeated.CompareAndSwap(false, true) {
+			if text := post(`,"_meta":{"` + wire.MarkName + `":"` + mark + `","a":1}`); mark == "" || !strings.Contains(text, "requestState") {
+				t.Errorf("another call with the mark %q got %s", mark, text)
+			}
+		}
 		// The handler repeats the mark of the call. A client could use it on a transport that has no door.
 		mark, _ := json.Marshal(m.Params.Meta)
 		if marked.Store(string(mark)); stream {
@@ -70,7 +77,7 @@ func TestOnlyTheCallItselfGetsWhatArrivedForElicit(t *testing.T) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":%s}}`+"\n\n", mark)
 	}), wire.Options{AllowAnonymous: true}))
 	t.Cleanup(web.Close)
-	post := func(more string) string {
+	post = func(more string) string {
 		response, err := http.Post(web.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"`+more+`}}`))
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tripseal/tripseal/internal/strictjson"
 	"github.com/tripseal/tripseal/internal/whose"
 )
 
@@ -12,7 +13,7 @@ import (
 // the message reaches the server. So the door writes the mark of the call, a random text that the engine knows until
 // the answer, into the call's _meta, and removes a mark that the client wrote there. No message takes a mark to the
 // client, which could use it on a transport that has no door. Over HTTP, only a call whose state package elicit wrote
-// has a mark.
+// has a mark. A handler may repeat it to the client, so the door removes it from every other call.
 
 // MarkName is the member of a call's _meta that holds the mark of the call over standard input and output.
 const MarkName = whose.MarkName
@@ -45,6 +46,20 @@ func (x *Exchange) unmarked(message string) string {
 		return message
 	}
 	return strings.ReplaceAll(message, x.mark, "")
+}
+
+// hasMark reports whether the JSON text of a _meta has a mark, which may be that of another call.
+func hasMark(meta string) bool {
+	if !strings.HasPrefix(meta, "{") {
+		return false
+	}
+	members := strictjson.ReadMembers(meta)
+	for member, ok := members.Next(); ok; member, ok = members.Next() {
+		if member.Name == MarkName {
+			return true
+		}
+	}
+	return false
 }
 
 // marked returns the JSON text of a _meta with a mark. It leaves a _meta that is not an object as it is: the server

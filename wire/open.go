@@ -130,6 +130,8 @@ func (x *Exchange) openCall(ctx context.Context, m *envelope) {
 	}
 	if x.mark != "" {
 		edits = append(edits, change{"_meta", marked(meta.Raw, x.mark)})
+	} else if hasMark(meta.Raw) {
+		edits = append(edits, change{"_meta", changes{{MarkName, ""}}.apply(meta.Raw, 0, meta.Raw)})
 	}
 	x.Forward = edits.apply(m.text, m.params.From, m.params.Raw)
 }
