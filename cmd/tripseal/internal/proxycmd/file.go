@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -117,4 +119,31 @@ func isList(flag *pflag.Flag) bool {
 func kindOf(flag *pflag.Flag) string {
 	example := map[string]string{"bool": "true or false", "duration": "a duration such as 10m", "size": "a size such as 64KiB", "number": "a number"}
 	return cmp.Or(example[flag.Value.Type()], "a text")
+}
+
+// checkValues returns an error if the value of a flag is empty. The value may come from a
+// variable that is not set, and without a value the proxy would silently protect less.
+func checkValues(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil {
+			err = checkValue(f)
+		}
+	})
+	return err
+}
+
+func checkValue(f *pflag.Flag) error {
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	} else if _, ok := f.Value.(cli.Repeatable); ok {
+		return nil // the flag's method Set has already refused an empty value
+	}
+	if slices.Contains(values, "") {
+		return fmt.Errorf("--%s is empty: give a value, or leave it out", f.Name)
+	}
+	if d, ok := f.Value.(*cli.Duration); ok && time.Duration(*d) <= 0 && f.Name != "drain" && f.Name != "drain-delay" {
+		return fmt.Errorf("--%s must be more than 0s", f.Name)
+	}
+	return nil
 }
