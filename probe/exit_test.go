@@ -100,8 +100,8 @@ func TestAnAttackThatTheProbeCutsOffIsNoFinding(t *testing.T) {
 	}
 }
 
-func TestEventsMayHaveAnyLineEnds(t *testing.T) {
-	for _, end := range []string{"\n", "\r\n", "\r"} {
+func TestEventsMayHaveEitherLineEnd(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n"} {
 		for _, text := range []string{
 			": hello\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\n\n",
 			"\ufeffdata:{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
@@ -117,7 +117,7 @@ func TestEventsMayHaveAnyLineEnds(t *testing.T) {
 }
 
 func TestAnEventIsReadBeforeTheStreamEnds(t *testing.T) {
-	for _, end := range []string{"\n", "\r\n", "\r"} {
+	for _, end := range []string{"\n", "\r\n"} {
 		release := make(chan struct{})
 		report := runAgainst(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
-	left   int                 // how many bytes of the body or line were left out
 	lost   error               // why there is no answer; nil if there is one
 	page   bool                // whether the answer is an HTML page
 	token  bool                // whether the request had an access token
@@ -182,7 +180,7 @@ func (r *reply) advice() string {
 }
 
 // brief hides the access tokens in a text, and then shortens the text to n bytes. In the other
-// order, r.hide may not recognise a token that was cut.
+// order, r.hide does not recognise a token that was cut.
 func (r *reply) brief(text string, n int) string {
 	if r.hide != nil {
 		text = r.hide(text)
@@ -220,41 +218,11 @@ func (r *reply) read(text []byte) {
 	}
 }
 
-// These limit the memory for refusals, which the probe keeps in order to compare them.
+// These limit the memory for the refusals that the probe keeps in order to compare them.
 const (
-	maxKept     = 64 << 10 // a longer body is shortened to this many bytes
-	maxPart     = 16 << 10 // message, data and content are each cut after this many bytes if the body is longer than maxKept
+	maxKept     = 64 << 10 // a refusal is kept only if its body has at most this many bytes
 	maxCompared = 8 << 10  // a refusal is kept only if the state in the refused request has at most this many bytes
 )
-
-// shrink shortens a refusal if its body is longer than maxKept. Afterwards r.form still returns
-// different texts for two refusals that a client can tell apart.
-func (r *reply) shrink() {
-	m := &r.message
-	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
-		return
-	}
-	part := func(text string) string {
-		if len(text) <= maxPart {
-			return text
-		}
-		return fmt.Sprintf("%s (%d bytes, SHA-256 %x)", r.brief(text, maxPart), len(text), sha256.Sum256([]byte(text)))
-	}
-	switch {
-	case m.Error != nil:
-		m.Error = &rpcError{m.Error.Code, part(m.Error.Message), json.RawMessage(part(string(m.Error.Data)))}
-		m.Result = nil
-	case m.Result != nil:
-		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
-	}
-	whole := len(r.raw)
-	// Access tokens are hidden before the cut: r.hide may not recognise a token that was cut.
-	if r.hide != nil {
-		r.raw = []byte(r.hide(string(r.raw)))
-	}
-	r.raw = bytes.Clone(r.raw[:min(len(r.raw), maxKept)])
-	r.left = max(0, whole-len(r.raw))
-}
 
 // clip shortens a text that is longer than n bytes, and marks the cut with "…". It does not cut
 // inside a character.
