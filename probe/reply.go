@@ -14,8 +14,6 @@ type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
 	lost   error               // why there is no answer; nil if there is one
-	page   bool                // whether the answer is an HTML page
-	token  bool                // whether the request had an access token
 	hide   func(string) string // hides access tokens; nil if there are none
 
 	message rpcReply
@@ -152,31 +150,13 @@ func (r *reply) String() string {
 	case r.lost != nil:
 		return r.brief(r.lost.Error(), 240)
 	case r.message.Error != nil:
-		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q%s", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120), r.advice()), "HTTP 0, ")
+		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120)), "HTTP 0, ")
 	case r.outcome() == asked:
 		return "questions: " + r.brief(strings.Join(r.keys(), ", "), 160)
 	case r.message.Result != nil:
 		return r.outcome().String() + ": " + r.brief(strings.TrimSpace(r.shown()), 160)
 	}
-	return fmt.Sprintf("HTTP %d%s", r.status, r.advice())
-}
-
-// advice says what the operator can do about an HTTP status that is an error. It returns "" if
-// it has no advice.
-func (r *reply) advice() string {
-	switch {
-	case r.status == 401 && r.token:
-		return ": the server does not take the access token, or does not know the user"
-	case r.status == 401:
-		return ": give an access token with " + BearerVariable + ", or name the header that the server knows users by"
-	case r.message.Error != nil:
-		return ""
-	case r.status == 404 || r.status == 405:
-		return ": is the path right?"
-	case r.page:
-		return ", an HTML page"
-	}
-	return ""
+	return fmt.Sprintf("HTTP %d", r.status)
 }
 
 // brief hides the access tokens in a text, and then shortens the text to n bytes. In the other
@@ -206,9 +186,6 @@ func (r *reply) read(text []byte) {
 	if err := json.Unmarshal(text, &r.message); err != nil {
 		if r.status < 400 {
 			r.lost = errors.New("the answer is not JSON-RPC")
-			if r.page {
-				r.lost = errors.New("the answer is an HTML page and not JSON-RPC: is the URL right?")
-			}
 		}
 		r.message = rpcReply{}
 		return

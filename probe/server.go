@@ -100,14 +100,13 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 		return &reply{lost: noAnswer(ctx, err)}
 	}
 	defer response.Body.Close()
-	r := &reply{status: response.StatusCode, token: bearer != ""}
+	r := &reply{status: response.StatusCode}
 	if r.status >= 300 && r.status < 400 {
 		r.lost = redirected(response)
 		return r
 	}
 	body := io.LimitReader(response.Body, maxAnswer)
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	r.page = media == "text/html"
 	if media == "text/event-stream" {
 		r.raw, err = answerEvent(body)
 	} else {
