@@ -39,7 +39,8 @@ func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	if err := decoder.Decode(&fields); err != nil && err != io.EOF {
 		// Leave out what the error has in quotes: it is from the file, and may be a secret.
-		return []string{"not a list of fields in YAML: " + regexp.MustCompile("'[^']*'|`[^`]*`").ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "'…'")}
+		why := regexp.MustCompile("'[^']*'|`[^`]*`").ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "'…'")
+		return []string{"not a list of fields in YAML: " + why}
 	}
 	if len(fields) == 0 {
 		return []string{"the file has no fields"}
