@@ -30,10 +30,8 @@ const (
 // replaces every new value once there are too many.
 const other = "_OTHER"
 
-const (
-	maxOwn     = 600 // series that name a target; keeps operations below 2,000 series, beyond which the SDK merges them
-	maxFormats = 8   // formats that have series of their own
-)
+// maxOwn is how many series may name a target. It keeps operations below 2,000 series, beyond which the SDK merges them.
+const maxOwn = 600
 
 var (
 	operations = []tripseal.Op{tripseal.OpSeal, tripseal.OpOpen, cursor.OpIssue, cursor.OpOpen, tripseal.OpSealHandle, tripseal.OpOpenHandle}
@@ -71,10 +69,9 @@ func (l labels) attributes() (all []attribute.KeyValue) {
 type series struct {
 	allowed map[string]bool // the targets that metrics may name; nil means all
 
-	mu      sync.RWMutex // guards all fields below
-	made    map[labels]*options
-	own     int // how many entries of made have a target other than "" and "_OTHER"
-	formats map[string]bool
+	mu   sync.Mutex // guards all fields below
+	made map[labels]*options
+	own  int // counts the entries of made with a target other than "" and "_OTHER", and then those that were refused
 }
 
 type options struct {
@@ -83,39 +80,25 @@ type options struct {
 }
 
 // of returns the attributes for the labels. It replaces the target by "_OTHER" if metrics may not
-// name this target, or if they name too many targets already; formats too are limited.
+// name this target, or if they name too many targets already.
 func (s *series) of(l labels) *options {
 	if l.target != "" && s.allowed != nil && !s.allowed[l.target] {
 		l.target = other
 	}
-	s.mu.RLock()
-	found := s.made[l]
-	s.mu.RUnlock()
-	if found != nil {
-		return found
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.target != "" && s.own >= maxOwn {
-		l.target = other
+	if l.target != "" && l.target != other && s.made[l] == nil {
+		if s.own++; s.own > maxOwn {
+			l.target = other
+		}
+		l.target = strings.Clone(l.target) // the original may keep a long request in memory
 	}
-	if l.format != "" && !s.formats[l.format] && len(s.formats) >= maxFormats {
-		l.format = other
+	made := s.made[l]
+	if made == nil {
+		set := metric.WithAttributeSet(attribute.NewSet(l.attributes()...))
+		made = &options{[]metric.AddOption{set}, []metric.RecordOption{set}}
+		s.made[l] = made
 	}
-	if found := s.made[l]; found != nil {
-		return found
-	}
-	if l.target != "" && l.target != other {
-		s.own++
-		l.target = strings.Clone(l.target) // a copy, because the original may keep a long request in memory
-	}
-	if l.format != "" && l.format != other {
-		l.format = strings.Clone(l.format)
-		s.formats[l.format] = true
-	}
-	set := metric.WithAttributeSet(attribute.NewSet(l.attributes()...))
-	made := &options{[]metric.AddOption{set}, []metric.RecordOption{set}}
-	s.made[l] = made
 	return made
 }
 

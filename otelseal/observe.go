@@ -67,13 +67,10 @@ func addToSpan(span trace.Span, l labels, e *tripseal.Event) {
 	if genuine := e.Reason == "" || e.Flow != ""; e.KeyID != "" && genuine { // a client may have made up any other
 		attrs = append(attrs, attribute.String(attrKey, e.KeyID))
 	}
-	for name, size := range map[string]int{attrTokenSize: e.TokenBytes, attrStateSize: e.StateBytes} {
-		if size > 0 {
-			attrs = append(attrs, attribute.Int(name, size))
+	for name, n := range map[string]int{attrTokenSize: e.TokenBytes, attrStateSize: e.StateBytes, attrDropped: e.Dropped} {
+		if n > 0 {
+			attrs = append(attrs, attribute.Int(name, n))
 		}
-	}
-	if e.Op == tripseal.OpDrop {
-		attrs = append(attrs, attribute.Int(attrDropped, e.Dropped))
 	}
 	span.AddEvent(name, trace.WithAttributes(attrs...))
 }

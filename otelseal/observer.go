@@ -1,6 +1,7 @@
 package otelseal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -23,8 +24,7 @@ type Config struct {
 	Targets []string
 }
 
-// Observer reports to OpenTelemetry. It is safe for concurrent use. Make one with [New]
-// when the program starts.
+// Observer reports to OpenTelemetry. It is safe for concurrent use. Make one with [New] when the program starts.
 type Observer struct {
 	series series
 
@@ -46,14 +46,8 @@ var (
 // New makes an Observer and its metrics. Make only one in a program, because the gauges of two
 // observers would overwrite each other.
 func New(config Config) (*Observer, error) {
-	provider := config.MeterProvider
-	if provider == nil {
-		provider = otel.GetMeterProvider()
-	}
-	o := &Observer{
-		series: series{made: make(map[labels]*options), formats: make(map[string]bool)},
-		files:  files{last: make(map[string]file)},
-	}
+	provider := cmp.Or(config.MeterProvider, otel.GetMeterProvider())
+	o := &Observer{series: series{made: make(map[labels]*options)}, files: files{last: make(map[string]file)}}
 	if config.Targets != nil {
 		o.series.allowed = make(map[string]bool)
 	}

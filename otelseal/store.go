@@ -22,60 +22,44 @@ func (o *Observer) Store(store tripseal.ReplayStore) tripseal.ReplayStore {
 	if leveled, ok := store.(leveled); ok {
 		o.level.Store(&leveled)
 	}
-	observed := &observedStore{store, o}
-	if s, ok := store.(tripseal.NonBlockingStore); ok {
-		cannot := false
-		quietly(func() { cannot = s.NonBlocking() == store }) // as a boundary asks; == panics if the type is not comparable
-		if cannot {
-			return &nonBlockingStore{observed}
-		}
-	}
-	return observed
+	return &observedStore{store, o}
 }
+
+type leveled interface{ Level() replay.Level }
 
 type observedStore struct {
 	store    tripseal.ReplayStore
 	observer *Observer
 }
 
+// NonBlocking returns s if the store that s observes cannot block: see [tripseal.NonBlockingStore].
+func (s *observedStore) NonBlocking() tripseal.ReplayStore {
+	if inner, ok := s.store.(tripseal.NonBlockingStore); ok && inner.NonBlocking() == s.store {
+		return s
+	}
+	return nil
+}
+
 func (s *observedStore) Spend(ctx context.Context, use tripseal.Use) (first bool, err error) {
-	start, returned := time.Now(), false
+	start, result := time.Now(), "error"
 	defer func() { // also runs if the store panics, and does not stop the panic
-		took, result := time.Since(start), "error"
-		quietly(func() { // errors.Is can panic: it calls methods of the store's error
-			switch {
-			case !returned:
-			case err == nil && first:
-				result = "first"
-			case err == nil:
-				result = "used"
-			case errors.Is(err, replay.ErrFull) || errors.Is(err, replay.ErrOwnerFull):
-				result = "full"
-			case errors.Is(err, context.DeadlineExceeded):
-				result = "timeout"
-			case errors.Is(err, context.Canceled):
-				result = "canceled"
-			}
-		})
-		quietly(func() {
-			s.observer.spending.Record(ctx, took.Seconds(), s.observer.series.of(labels{storeResult: result}).record...)
+		tripseal.Guard(func() error { // measuring must not change the answer
+			s.observer.spending.Record(ctx, time.Since(start).Seconds(), s.observer.series.of(labels{storeResult: result}).record...)
+			return nil
 		})
 	}()
 	first, err = s.store.Spend(ctx, use)
-	returned = true
+	switch {
+	case err == nil && first:
+		result = "first"
+	case err == nil:
+		result = "used"
+	case errors.Is(err, replay.ErrFull) || errors.Is(err, replay.ErrOwnerFull):
+		result = "full"
+	case errors.Is(err, context.DeadlineExceeded):
+		result = "timeout"
+	case errors.Is(err, context.Canceled):
+		result = "canceled"
+	}
 	return first, err
 }
-
-// nonBlockingStore is an observedStore whose Spend cannot block.
-type nonBlockingStore struct{ *observedStore }
-
-// NonBlocking returns s, because s.Spend cannot block: see [tripseal.NonBlockingStore].
-func (s *nonBlockingStore) NonBlocking() tripseal.ReplayStore { return s }
-
-// quietly calls f and ignores a panic of f.
-func quietly(f func()) {
-	defer func() { _ = recover() }()
-	f()
-}
-
-type leveled interface{ Level() replay.Level }

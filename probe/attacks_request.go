@@ -36,7 +36,7 @@ var requestAttacks = []Attack{
 		Fix:    "Digest integers exactly, or refuse those beyond 2^53.",
 		AtMost: 20, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "integer") {
-				list = append(list, twin{s.name + ": 9007199254740993, then 9007199254740992", s.put("9007199254740993"), s.put("9007199254740992"), s.unknown, false})
+				list = append(list, twin{s.name + ": 9007199254740993, then 9007199254740992", s.put("9007199254740993"), s.put("9007199254740992"), false})
 			}
 			return list
 		}),
@@ -48,7 +48,7 @@ var requestAttacks = []Attack{
 		AtMost: 60, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "string") {
 				for _, pair := range [][2]string{{"kiss", "KISS"}, {"kiss", "\u212aiss"}, {"kiss", "ki\u017f\u017f"}, {"kiss", "\uff4b\uff49\uff53\uff53"}, {"\u00e9t\u00e9", "e\u0301te\u0301"}} {
-					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, pair[0], pair[1]), s.put(quoted(pair[0])), s.put(quoted(pair[1])), s.unknown, false})
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, pair[0], pair[1]), s.put(quoted(pair[0])), s.put(quoted(pair[1])), false})
 				}
 			}
 			return list
@@ -61,7 +61,7 @@ var requestAttacks = []Attack{
 		AtMost: 52, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "string") {
 				for _, pair := range [][2]string{{`"a\ud800"`, `"a\ud801"`}, {"\"a\xff\"", "\"a\xfe\""}, {`"a\ufffd"`, `"a\udfff"`}} {
-					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, visible(pair[0]), visible(pair[1])), s.put(pair[0]), s.put(pair[1]), s.unknown, true})
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, visible(pair[0]), visible(pair[1])), s.put(pair[0]), s.put(pair[1]), true})
 				}
 			}
 			return list
@@ -155,34 +155,10 @@ func otherArguments(t *trial) {
 			}
 		}
 		t.tryVariants(f, list, func() (*flow, error) { return t.mint(target) })
-		// Send one more member, which the tool does not know. This request may get through and do
-		// no harm: perhaps nothing on the server reads the member.
-		fresh, err := t.mint(target)
-		if err != nil {
-			t.unclear(err)
-			return
-		}
-		own, _ := members(target.arguments())
-		sent := t.tell(fresh.retry.with("arguments", object(append(slices.Clone(own), member{`"tripseal_probe"`, quoted(canary)}))))
-		if tried = true; t.through(fresh, sent.reply) {
-			t.recordUnknown(target, "one more member", sent, fresh.before)
-		}
 	}
 	if !tried {
 		t.skip("no other arguments were found that the target takes; give some")
 	}
-}
-
-// recordUnknown is called after the server accepted a change that perhaps nothing on the server
-// reads. If the result contains the canary, the server did read the change, and recordUnknown
-// records a finding. Otherwise, it records the change as information.
-func (t *trial) recordUnknown(target Target, what string, sent exchange, before []exchange) {
-	shown := append(slices.Clone(before), sent)
-	if strings.Contains(sent.reply.shown(), canary) {
-		t.recordFinding(target, what, shown...)
-		return
-	}
-	t.inform(target, what+", which perhaps nothing on the server reads", shown...)
 }
 
 // changedArguments returns arguments that differ from the target's own, as members: the name
@@ -280,7 +256,6 @@ func escaped(own []member) string {
 // for the first request, the other for the retry.
 type twin struct {
 	what, first, retry string
-	unknown            bool // the difference is in a member that the target does not know
 	visible            bool // the attack is a finding only if its result differs from that of an honest call with the first arguments
 }
 
@@ -312,9 +287,7 @@ func twins(pairsFor func(t *trial, target Target) []twin) func(*trial) {
 				}
 				sent := t.tell(f.retry.with("arguments", pair.retry))
 				switch {
-				case !t.through(f, sent.reply):
-				case pair.unknown || pair.visible && !t.differs(target, pair, sent):
-					t.recordUnknown(target, pair.what, sent, f.before)
+				case !t.through(f, sent.reply), pair.visible && !t.differs(target, pair, sent):
 				default:
 					t.recordFinding(target, pair.what, append(f.before, sent)...)
 					found++
@@ -334,14 +307,12 @@ func visible(text string) string {
 
 // slot is a place among the arguments where a value can be put.
 type slot struct {
-	name    string
-	put     func(value string) string
-	unknown bool // the target does not know the member
+	name string
+	put  func(value string) string
 }
 
 // slots returns places where a value of the given JSON type can be put: at most three arguments
-// of the target that may have any value of that type, and a member that the target does not
-// know.
+// of the target that may have any value of that type.
 func (p *probe) slots(target Target, of string) (all []slot) {
 	own, _ := members(target.arguments())
 	for i, m := range own {
@@ -358,9 +329,7 @@ func (p *probe) slots(target Target, of string) (all []slot) {
 			break
 		}
 	}
-	return append(all, slot{name: "one more member", unknown: true, put: func(value string) string {
-		return object(append(slices.Clone(own), member{`"tripseal_probe"`, value}))
-	}})
+	return all
 }
 
 func typeOf(value string) string {

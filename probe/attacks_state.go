@@ -2,8 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -168,43 +166,15 @@ func changedCharacter(t *trial) {
 		if f.target.String() != t.targets()[0].String() || f.round < len(t.honest[f.target.String()].asks) {
 			most = 48
 		}
-		for _, i := range positions(f.state, most) {
+		var positions []int
+		for i := range len(f.state) {
+			positions = append(positions, i)
+		}
+		for _, i := range spread(positions, most) {
 			list = append(list, withState(fmt.Sprintf("character %d of %d changed", i+1, len(f.state)), func(s string) string { return changedAt(s, i) }))
 		}
 		return list
 	})
-}
-
-// positions chooses at most n characters of a text, and returns their indexes. If the text is
-// longer than n, positions splits it at separators, such as dots. It chooses the first, the middle
-// and the last character of each part, until it has n/2 characters. It spreads the rest evenly over
-// the text.
-func positions(text string, n int) (all []int) {
-	for i := range len(text) {
-		all = append(all, i)
-	}
-	if len(all) <= n {
-		return all
-	}
-	chosen := map[int]bool{}
-	start := 0
-	for i := range len(text) + 1 {
-		if i < len(text) && strings.IndexByte(".:|~,;-_", text[i]) < 0 {
-			continue
-		}
-		if i > start {
-			for _, at := range []int{start, (start + i) / 2, i - 1} {
-				if len(chosen) < n/2 {
-					chosen[at] = true
-				}
-			}
-		}
-		start = i + 1
-	}
-	for _, at := range spread(all, n-len(chosen)) {
-		chosen[at] = true
-	}
-	return slices.Sorted(maps.Keys(chosen))
 }
 
 // changedAt returns a copy of the text with another character at index i. In a character of

@@ -33,5 +33,5 @@ func ExampleRun() {
 		fmt.Println(report.Verdict)
 	}
 	// Output:
-	// It could not be told: the server does not answer as an MCP server does: HTTP 404: is the path right?
+	// It could not be told: the server does not answer as an MCP server does: HTTP 404.
 }

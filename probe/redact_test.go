@@ -22,13 +22,9 @@ var spellings = map[string]func(string) string{
 	"as it is":           func(s string) string { return s },
 	"JSON":               func(s string) string { text, _ := json.Marshal(s); return strings.Trim(string(text), `"`) },
 	"JSON for HTML":      func(s string) string { return strings.NewReplacer("+", `\u002B`, "/", `\/`, "'", `\u0027`).Replace(s) },
-	"JSON in JSON":       func(s string) string { return strings.NewReplacer("+", `\\u002b`, "/", `\\\/`).Replace(s) },
-	"escapes only":       func(s string) string { return eachByte(s, `\u%04x`) },
 	"query":              url.QueryEscape,
 	"path":               url.PathEscape,
-	"query, lower case":  func(s string) string { return strings.ToLower(eachByte(s, "%%%02x")) },
 	"HTML":               escapes.EscapeString,
-	"HTML, hex":          func(s string) string { return eachByte(s, "&#x%x;") },
 	"base64":             func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	"base64, no padding": func(s string) string { return base64.RawStdEncoding.EncodeToString([]byte(s)) },
 	"base64url":          func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) },
@@ -41,31 +37,18 @@ var spellings = map[string]func(string) string{
 	"base64 after two bytes": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(`t=` + s + `&`)) },
 	"hex":                    func(s string) string { return hex.EncodeToString([]byte(s)) },
 	"hex, upper case":        func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
-	"cut by a mark":          func(s string) string { return s[:7] + "…" },
-	"cut by the end":         func(s string) string { return s[:len(s)-4] },
-}
-
-func eachByte(text, format string) string {
-	var out strings.Builder
-	for _, char := range []byte(text) {
-		fmt.Fprintf(&out, format, char)
-	}
-	return out.String()
 }
 
 func TestAnAccessTokenIsHiddenHoweverItIsWritten(t *testing.T) {
 	p := &probe{Options: Options{Bearer: hiddenToken, OtherBearer: "x"}}
 	for name, spell := range spellings {
-		text := "before " + spell(hiddenToken)
-		if !strings.HasPrefix(name, "cut") {
-			text += " after"
-		}
+		text := "before " + spell(hiddenToken) + " after"
 		got := p.redact(text)
 		if !strings.Contains(got, "before ") || !strings.Contains(got, "$"+BearerVariable) {
 			t.Errorf("%s: %q became %q", name, text, got)
 		}
 		for _, part := range []string{"secret", spell("ghi~secret")} {
-			if strings.Contains(got, part) && name[:3] != "cut" {
+			if strings.Contains(got, part) {
 				t.Errorf("%s: %q is left of %q", name, got, text)
 			}
 		}
@@ -157,9 +140,6 @@ func texts(value reflect.Value, f func(string)) {
 func TestNoTextOfAReportHasAPartOfAnAccessToken(t *testing.T) {
 	const token = "s3cr3t+alice/tok3n-that-is-long"
 	for name, spell := range spellings {
-		if strings.HasPrefix(name, "cut") {
-			continue
-		}
 		for _, cursor := range []string{"page 2", spell(token)} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

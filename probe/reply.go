@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +13,7 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
-	left   int                 // how many bytes of the body or line were left out
 	lost   error               // why there is no answer; nil if there is one
-	page   bool                // whether the answer is an HTML page
-	token  bool                // whether the request had an access token
 	hide   func(string) string // hides access tokens; nil if there are none
 
 	message rpcReply
@@ -154,35 +150,17 @@ func (r *reply) String() string {
 	case r.lost != nil:
 		return r.brief(r.lost.Error(), 240)
 	case r.message.Error != nil:
-		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q%s", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120), r.advice()), "HTTP 0, ")
+		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120)), "HTTP 0, ")
 	case r.outcome() == asked:
 		return "questions: " + r.brief(strings.Join(r.keys(), ", "), 160)
 	case r.message.Result != nil:
 		return r.outcome().String() + ": " + r.brief(strings.TrimSpace(r.shown()), 160)
 	}
-	return fmt.Sprintf("HTTP %d%s", r.status, r.advice())
-}
-
-// advice says what the operator can do about an HTTP status that is an error. It returns "" if
-// it has no advice.
-func (r *reply) advice() string {
-	switch {
-	case r.status == 401 && r.token:
-		return ": the server does not take the access token, or does not know the user"
-	case r.status == 401:
-		return ": give an access token with " + BearerVariable + ", or name the header that the server knows users by"
-	case r.message.Error != nil:
-		return ""
-	case r.status == 404 || r.status == 405:
-		return ": is the path right?"
-	case r.page:
-		return ", an HTML page"
-	}
-	return ""
+	return fmt.Sprintf("HTTP %d", r.status)
 }
 
 // brief hides the access tokens in a text, and then shortens the text to n bytes. In the other
-// order, r.hide may not recognise a token that was cut.
+// order, r.hide does not recognise a token that was cut.
 func (r *reply) brief(text string, n int) string {
 	if r.hide != nil {
 		text = r.hide(text)
@@ -208,9 +186,6 @@ func (r *reply) read(text []byte) {
 	if err := json.Unmarshal(text, &r.message); err != nil {
 		if r.status < 400 {
 			r.lost = errors.New("the answer is not JSON-RPC")
-			if r.page {
-				r.lost = errors.New("the answer is an HTML page and not JSON-RPC: is the URL right?")
-			}
 		}
 		r.message = rpcReply{}
 		return
@@ -220,41 +195,11 @@ func (r *reply) read(text []byte) {
 	}
 }
 
-// These limit the memory for refusals, which the probe keeps in order to compare them.
+// These limit the memory for the refusals that the probe keeps in order to compare them.
 const (
-	maxKept     = 64 << 10 // a longer body is shortened to this many bytes
-	maxPart     = 16 << 10 // message, data and content are each cut after this many bytes if the body is longer than maxKept
+	maxKept     = 64 << 10 // a refusal is kept only if its body has at most this many bytes
 	maxCompared = 8 << 10  // a refusal is kept only if the state in the refused request has at most this many bytes
 )
-
-// shrink shortens a refusal if its body is longer than maxKept. Afterwards r.form still returns
-// different texts for two refusals that a client can tell apart.
-func (r *reply) shrink() {
-	m := &r.message
-	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
-		return
-	}
-	part := func(text string) string {
-		if len(text) <= maxPart {
-			return text
-		}
-		return fmt.Sprintf("%s (%d bytes, SHA-256 %x)", r.brief(text, maxPart), len(text), sha256.Sum256([]byte(text)))
-	}
-	switch {
-	case m.Error != nil:
-		m.Error = &rpcError{m.Error.Code, part(m.Error.Message), json.RawMessage(part(string(m.Error.Data)))}
-		m.Result = nil
-	case m.Result != nil:
-		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
-	}
-	whole := len(r.raw)
-	// Access tokens are hidden before the cut: r.hide may not recognise a token that was cut.
-	if r.hide != nil {
-		r.raw = []byte(r.hide(string(r.raw)))
-	}
-	r.raw = bytes.Clone(r.raw[:min(len(r.raw), maxKept)])
-	r.left = max(0, whole-len(r.raw))
-}
 
 // clip shortens a text that is longer than n bytes, and marks the cut with "…". It does not cut
 // inside a character.

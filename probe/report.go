@@ -162,7 +162,7 @@ func (p *probe) finding(target, what string, shown []exchange) Finding {
 			text = e.reply.lost.Error()
 		}
 		text, left := cut(p.redact(text), maxAnswerShown)
-		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Status: e.reply.status, Answer: printable(text), Cut: left + e.reply.left})
+		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Status: e.reply.status, Answer: printable(text), Cut: left})
 	}
 	return f
 }

@@ -23,8 +23,8 @@ type probe struct {
 	born   time.Time         // the time just after the server issued the state in p.old
 
 	prepare sync.Once
-	secrets []secret // the texts that probe.redact replaces: the access tokens, in plain text and encoded
-	exposed bool     // true if the server put an access token into a state or a cursor
+	secrets *strings.Replacer // replaces the access tokens, in plain text and encoded; nil if there are none
+	exposed bool              // true if the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
 	rejections []exchange      // the refusals that trial.tell has kept for later attacks
@@ -329,7 +329,6 @@ func (p *probe) send(m message) exchange {
 	m.userHeader = p.UserHeader
 	r := p.server.send(ctx, m, id, bearer)
 	r.hide = p.redact
-	r.shrink()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exposed = p.exposed || p.exposes(r)

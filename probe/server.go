@@ -3,6 +3,7 @@ package probe
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,14 +100,13 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 		return &reply{lost: noAnswer(ctx, err)}
 	}
 	defer response.Body.Close()
-	r := &reply{status: response.StatusCode, token: bearer != ""}
+	r := &reply{status: response.StatusCode}
 	if r.status >= 300 && r.status < 400 {
 		r.lost = redirected(response)
 		return r
 	}
 	body := io.LimitReader(response.Body, maxAnswer)
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	r.page = media == "text/html"
 	if media == "text/event-stream" {
 		r.raw, err = answerEvent(body)
 	} else {
@@ -145,14 +145,11 @@ func noAnswer(ctx context.Context, err error) error {
 // answerEvent returns the data of the first event that is an answer. Events with notifications
 // may come before it.
 func answerEvent(body io.Reader) ([]byte, error) {
-	reader := bufio.NewReader(body)
+	lines := bufio.NewScanner(body) // it takes LF and CR LF as the end of a line
+	lines.Buffer(nil, maxAnswer)
 	var data []byte
-	for first, lastCR := true, false; ; first = false {
-		line, cr, err := eventLine(reader, lastCR)
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
-		lastCR = cr
+	for first := true; lines.Scan(); first = false {
+		line := lines.Bytes()
 		if first {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
@@ -162,35 +159,18 @@ func answerEvent(body io.Reader) ([]byte, error) {
 			}
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
-		if (len(line) == 0 || err == io.EOF) && isAnswer(data) {
+		if len(line) > 0 {
+			continue
+		}
+		if isAnswer(data) {
 			return data, nil
 		}
-		if len(line) == 0 {
-			data = nil
-		}
-		if err == io.EOF {
-			return nil, errors.New("the stream ended without an answer")
-		}
+		data = nil
 	}
-}
-
-// eventLine reads a line that ends with CR LF, with LF or with CR. cr is true if the line ended
-// with CR. An LF after the CR is left for the next call, because it may not have come yet.
-// afterCR must be true if the previous line ended with CR.
-func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err error) {
-	for {
-		char, err := reader.ReadByte()
-		switch {
-		case err != nil:
-			return line, false, err
-		case char == '\n' && afterCR && line == nil:
-		case char == '\n' || char == '\r':
-			return line, char == '\r', nil
-		default:
-			line = append(line, char)
-		}
-		afterCR = false
+	if isAnswer(data) {
+		return data, nil
 	}
+	return nil, cmp.Or(lines.Err(), errors.New("the stream ended without an answer"))
 }
 
 // isAnswer reports whether a message is an answer, that is, has a result or an error.

@@ -119,7 +119,8 @@ func (t *trial) tell(m message) exchange {
 		t.busy++
 	}
 	t.result.Outcomes[got.String()]++
-	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState && len(m.value("requestState")) <= maxCompared {
+	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState &&
+		len(m.value("requestState")) <= maxCompared && len(sent.reply.raw) <= maxKept {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent

@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
 // TestInspectKnowsTheUsersOfTheProxy gets a token from the proxy, with each way to identify users.
@@ -23,11 +21,11 @@ func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)); code != 0 {
 		t.Fatal(code)
 	}
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
-	authority := certstest.NewAuthority(t)
-	cert, key, ca := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
-	certPEM, keyPEM := authority.Issue(t, certstest.Leaf{URIs: []string{"spiffe://example.com/alice"}})
+	authority := newAuthority(t)
+	cert, key, ca := authority.Files(t, leaf{DNS: []string{"127.0.0.1"}})
+	certPEM, keyPEM := authority.Issue(t, leaf{URIs: []string{"spiffe://example.com/alice"}})
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +44,7 @@ func TestInspectKnowsTheUsersOfTheProxy(t *testing.T) {
 			&rawClient{header: http.Header{"X-User": {"alice"}}}, "alice",
 		},
 		"jwt": {
-			[]string{"--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience},
+			[]string{"--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", testAudience},
 			&rawClient{header: withBearer(provider.Token("alice"))}, fmt.Sprintf("jwt:%d:%s5:alice-", len(provider.Issuer), provider.Issuer),
 		},
 		"mtls": {

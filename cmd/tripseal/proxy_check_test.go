@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 	"github.com/tripseal/tripseal/cmd/tripseal/internal/cli"
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
 // check runs the command "tripseal proxy check" on a file with this text. It returns what the
@@ -27,14 +25,14 @@ func check(t *testing.T, file string) (string, int) {
 
 func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
-	away := identitytest.Start()
+	away := startIssuer()
 	away.Close()
-	authority := certstest.NewAuthority(t)
-	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"mcp.example.com"}})
-	_, otherKey, _ := authority.Files(t, certstest.Leaf{DNS: []string{"mcp.example.com"}})
-	elsewhere, elsewhereKey, _ := authority.Files(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	authority := newAuthority(t)
+	cert, key, _ := authority.Files(t, leaf{DNS: []string{"mcp.example.com"}})
+	_, otherKey, _ := authority.Files(t, leaf{DNS: []string{"mcp.example.com"}})
+	elsewhere, elsewhereKey, _ := authority.Files(t, leaf{DNS: []string{"other.example.com"}})
 	redis := startRedis(t)
 	keyFile := filepath.Join(t.TempDir(), "keys")
 	if code := run([]string{"keys", "new", keyFile}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer)); code != 0 {
@@ -48,7 +46,7 @@ func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 
 	good := strings.Join([]string{
 		"upstream: " + leaky(t), "listen: 127.0.0.1:8080", "audience: release.example.com", "keys: " + keyFile,
-		"identity: jwt", "jwt-issuer: " + provider.Issuer, "resource: " + identitytest.Audience,
+		"identity: jwt", "jwt-issuer: " + provider.Issuer, "resource: " + testAudience,
 		"tls-cert: " + cert, "tls-key: " + key, "single-use: true", "redis: " + redis.address,
 	}, "\n")
 	if out, code := check(t, good); code != 0 || out != "ok   file\nok   settings\nok   keys\nok   store of used tokens\nok   identity\nok   certificate\nok   upstream\n" {

@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 )
 
 // secretState stands for a secret, such as the state of a server. The proxy must not show it to a
@@ -317,8 +315,8 @@ func TestTheAccessLogHasNoSecrets(t *testing.T) {
 
 func TestTheServerMayNeedTLSAndACertificate(t *testing.T) {
 	t.Parallel()
-	authority := certstest.NewAuthority(t)
-	cert, key, ca := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	authority := newAuthority(t)
+	cert, key, ca := authority.Files(t, leaf{DNS: []string{"127.0.0.1"}})
 	backend := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key, "--client-ca", ca)
 	if !strings.HasPrefix(backend.address, "https://") {
 		t.Fatal(backend.address)
@@ -419,8 +417,8 @@ func TestWhatIsNotAnMCPServerIsNotReady(t *testing.T) {
 // bytes hold.
 func TestClientsDoNotGetHTTP2(t *testing.T) {
 	t.Parallel()
-	authority := certstest.NewAuthority(t)
-	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	authority := newAuthority(t)
+	cert, key, _ := authority.Files(t, leaf{DNS: []string{"127.0.0.1"}})
 	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key)
 	conn, err := tls.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(p.address, "https://"), "/mcp"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {

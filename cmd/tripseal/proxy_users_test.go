@@ -14,8 +14,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 	"github.com/tripseal/tripseal/cmd/tripseal/release"
 	"github.com/tripseal/tripseal/probe"
 )
@@ -46,22 +44,22 @@ func newCountedUpstream(t *testing.T) *countedUpstream {
 
 // jwtFlags returns the flags of a proxy that identifies users by access tokens from the provider.
 // The parameter more has further flags.
-func jwtFlags(provider *identitytest.Provider, more ...string) []string {
-	return append([]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience}, more...)
+func jwtFlags(provider *issuer, more ...string) []string {
+	return append([]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", testAudience}, more...)
 }
 
 func withBearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
 func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
-	other := identitytest.Start()
+	other := startIssuer()
 	defer other.Close()
-	users := certstest.NewAuthority(t)
-	cert, key, ca := users.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	users := newAuthority(t)
+	cert, key, ca := users.Files(t, leaf{DNS: []string{"127.0.0.1"}})
 	withCertificate := func(uri string) *rawClient {
-		certPEM, keyPEM := users.Issue(t, certstest.Leaf{URIs: []string{uri}})
+		certPEM, keyPEM := users.Issue(t, leaf{URIs: []string{uri}})
 		pair, err := tls.X509KeyPair(certPEM, keyPEM)
 		if err != nil {
 			t.Fatal(err)
@@ -134,23 +132,23 @@ func TestTheProbeCanBeAUserOfAHeader(t *testing.T) {
 
 func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
-	stranger := identitytest.Start()
+	stranger := startIssuer()
 	defer stranger.Close()
 	upstream := newCountedUpstream(t)
 	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url)...)
 	with := func(change func(claims map[string]any)) string {
-		claims := provider.Claims("alice", time.Now())
+		claims := provider.Claims("alice")
 		change(claims)
 		return provider.Sign(claims)
 	}
 	for name, header := range map[string]http.Header{
 		"none":            {},
 		"wrong issuer":    withBearer(with(func(c map[string]any) { c["iss"] = stranger.Issuer })),
-		"wrong signer":    withBearer(stranger.Sign(provider.Claims("alice", time.Now()))),
+		"wrong signer":    withBearer(stranger.Sign(provider.Claims("alice"))),
 		"wrong audience":  withBearer(with(func(c map[string]any) { c["aud"] = "https://other.example.com/mcp" })),
-		"wrong algorithm": withBearer(provider.SignWith(provider.AddKey("RS256"), map[string]any{"alg": "RS256", "kid": "ES256-1"}, provider.Claims("alice", time.Now()))),
+		"wrong algorithm": withBearer(provider.signRS256(provider.Claims("alice"))),
 		"expired":         withBearer(with(func(c map[string]any) { c["exp"] = time.Now().Add(-2 * time.Minute).Unix() })),
 		"no expiry":       withBearer(with(func(c map[string]any) { delete(c, "exp") })),
 		"no subject":      withBearer(with(func(c map[string]any) { delete(c, "sub") })),
@@ -182,7 +180,7 @@ func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
 
 func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
 	upstream := newCountedUpstream(t)
 	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url)...)
@@ -215,7 +213,7 @@ func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 // the proxy serves. The proxy must serve the metadata at the path that its challenge names.
 func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
 	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer,
 		"--resource", "https://mcp.example.com/tools/release")
@@ -229,11 +227,11 @@ func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
 
 func TestAnotherAudienceDoesNotReplaceTheResource(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
 	p := startProxy(t, jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--jwt-audience", "api://other")...)
-	for _, audience := range []string{identitytest.Audience, "api://other"} {
-		claims := provider.Claims("alice", time.Now())
+	for _, audience := range []string{testAudience, "api://other"} {
+		claims := provider.Claims("alice")
 		claims["aud"] = audience
 		if err := (&rawClient{address: p.address, header: withBearer(provider.Sign(claims))}).flow(); err != nil {
 			t.Errorf("%s: %v", audience, err)
@@ -245,9 +243,9 @@ func TestNewKeysOfTheIssuerWorkWhileTheProxyEnds(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
 	}
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
-	p := startProcess(t, "--upstream", newCountedUpstream(t).url, "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience,
+	p := startProcess(t, "--upstream", newCountedUpstream(t).url, "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", testAudience,
 		"--drain-delay", "1m")
 	p.cmd.Process.Signal(os.Interrupt)
 	eventually(t, "the proxy is about to end", func() bool {
@@ -263,7 +261,7 @@ func TestNewKeysOfTheIssuerWorkWhileTheProxyEnds(t *testing.T) {
 func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "jwt",
-		"--jwt-issuer", "http://127.0.0.1:1", "--jwt-jwks", "http://127.0.0.1:1/keys?api_key="+secretState, "--resource", identitytest.Audience)
+		"--jwt-issuer", "http://127.0.0.1:1", "--jwt-jwks", "http://127.0.0.1:1/keys?api_key="+secretState, "--resource", testAudience)
 	(&rawClient{address: p.address, header: withBearer("a.b.c")}).mustDeploy(t, "", 0)
 	status, body := get(t, p.admin+"/readyz")
 	if err := p.stop(); err != nil {
@@ -276,7 +274,7 @@ func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
 
 func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	defer provider.Close()
 	upstream := newCountedUpstream(t)
 	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url, "--forward-identity")...)
@@ -292,7 +290,7 @@ func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
 // and not 401, which would tell it to log in again.
 func TestWithoutTheProvidersKeysARequestIs503(t *testing.T) {
 	t.Parallel()
-	provider := identitytest.Start()
+	provider := startIssuer()
 	token := provider.Token("alice")
 	flags := jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--admin", "127.0.0.1:0")
 	provider.Close()

@@ -2,26 +2,29 @@ package certs
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 )
 
 // files describes the files of a certificate and its key.
 type files struct {
-	authority *certstest.Authority // signs the certificate
-	cert, key string               // the paths of the files
+	cert, key string // the paths of the files
 }
 
 func newFiles(t *testing.T) *files {
 	t.Helper()
 	dir := t.TempDir()
-	f := &files{certstest.NewAuthority(t), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
+	f := &files{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
 	f.renew(t, "first.example.com")
 	return f
 }
@@ -29,9 +32,30 @@ func newFiles(t *testing.T) *files {
 // renew writes a new certificate with a new key.
 func (f *files) renew(t *testing.T, name string) {
 	t.Helper()
-	cert, key := f.authority.Issue(t, certstest.Leaf{DNS: []string{name}})
+	cert, key := selfSigned(t, name, time.Hour)
 	write(t, f.cert, cert)
 	write(t, f.key, key)
+}
+
+// selfSigned returns a certificate for a host and its key, in PEM form. The certificate is valid for a day, until the
+// given time from now.
+func selfSigned(t *testing.T, host string, end time.Duration) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(end)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: until.Add(-24 * time.Hour), NotAfter: until}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
 func write(t *testing.T, name string, text []byte) {
@@ -74,7 +98,7 @@ func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
 func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 	f := newFiles(t)
 	p, clock, log := load(t, f)
-	_, other := f.authority.Issue(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	_, other := selfSigned(t, "other.example.com", time.Hour)
 	for name, change := range map[string]func(){
 		"another key": func() { write(t, f.key, other) },
 		"empty":       func() { write(t, f.cert, nil) },
@@ -90,7 +114,7 @@ func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 		}
 		log.Reset()
 	}
-	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
+	old, oldKey := selfSigned(t, "old.example.com", -time.Hour)
 	write(t, f.cert, old)
 	write(t, f.key, oldKey)
 	*clock = clock.Add(lookEvery)
@@ -106,9 +130,9 @@ func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 
 func TestFilesThatAreNoCertificateAreRefused(t *testing.T) {
 	f := newFiles(t)
-	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
-	early, earlyKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"early.example.com"}, NotBefore: time.Now().Add(time.Hour), NotAfter: time.Now().Add(2 * time.Hour)})
-	_, otherKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"other.example.com"}})
+	old, oldKey := selfSigned(t, "old.example.com", -time.Hour)
+	early, earlyKey := selfSigned(t, "early.example.com", 48*time.Hour)
+	_, otherKey := selfSigned(t, "other.example.com", time.Hour)
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
 		t.Fatal(err)

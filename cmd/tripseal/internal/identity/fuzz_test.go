@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
 var headerPattern = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$`)
@@ -17,9 +16,9 @@ var headerPattern = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9_-]+\.[A-Za-z0-9
 // checks that the only accepted token is the one that the provider made. In the input, TOKEN,
 // HEADER, CLAIMS and SIGNATURE stand for that token and its parts.
 func FuzzAuthorization(f *testing.F) {
-	p := identitytest.Start()
+	p := startProvider()
 	f.Cleanup(p.Close)
-	tokens, err := JWT(f.Context(), JWTConfig{Issuer: p.Issuer, Audience: []string{identitytest.Audience}})
+	tokens, err := JWT(f.Context(), JWTConfig{Issuer: p.Issuer, Audience: []string{testAudience}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -70,12 +69,12 @@ func sameBytes(a, b string) bool {
 
 // FuzzKeys checks that verifying a token with an accepted key never panics.
 func FuzzKeys(f *testing.F) {
-	p := identitytest.Start()
+	p := startProvider()
 	f.Cleanup(p.Close)
 	id := p.Newest()
 	header, payload := `{"alg":"ES256","kid":"`+id+`"}`, "{}"
-	token := identitytest.Compact(p.Key(id), "ES256", header, payload)
-	f.Add([]byte(text(identitytest.JWK(p.Key(id).Public()))))
+	token := compact(p.Key(id), "ES256", header, payload)
+	f.Add([]byte(text(publicJWK(p.Key(id).Public()))))
 	f.Add([]byte(`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`))
 	f.Add([]byte(`{"kty":"RSA","n":"AQAB","e":"AQAB"}`))
 	f.Add([]byte(`{"kty":"RSA","n":"` + strings.Repeat("_", 342) + `","e":"AQ"}`))

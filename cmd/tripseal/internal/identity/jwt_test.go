@@ -21,8 +21,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
 // clock is a clock that a test sets.
@@ -45,7 +43,7 @@ func (c *clock) advance(d time.Duration) {
 
 // rig has a provider, and the identity under test, which reads the provider's tokens.
 type rig struct {
-	*identitytest.Provider
+	*testProvider
 	t      *testing.T
 	tokens *Tokens
 	clock  *clock
@@ -54,10 +52,10 @@ type rig struct {
 
 func newRig(t *testing.T, change ...func(*JWTConfig)) *rig {
 	t.Helper()
-	provider := identitytest.Start()
+	provider := startProvider()
 	t.Cleanup(provider.Close)
-	r := &rig{Provider: provider, t: t, clock: &clock{now: time.Now().Truncate(time.Second)}, log: new(records)}
-	config := JWTConfig{Issuer: provider.Issuer, Audience: []string{identitytest.Audience}, Logger: slog.New(r.log)}
+	r := &rig{testProvider: provider, t: t, clock: &clock{now: time.Now().Truncate(time.Second)}, log: new(records)}
+	config := JWTConfig{Issuer: provider.Issuer, Audience: []string{testAudience}, Logger: slog.New(r.log)}
 	for _, f := range change {
 		f(&config)
 	}
@@ -182,14 +180,14 @@ func TestTokensOfEachAlgorithmAreAccepted(t *testing.T) {
 
 // Some of these triples of issuer, subject and client give the same text if you append one to the other.
 func TestNoTwoTriplesOfIssuerSubjectAndClientAreOneUser(t *testing.T) {
-	p := identitytest.Start()
+	p := startProvider()
 	defer p.Close()
 	users := make(map[string]string)
 	for _, triple := range [][3]string{
 		{p.Issuer, "/a"}, {p.Issuer + "/", "a"}, {p.Issuer + "/a", "a"}, {p.Issuer, "/aa"}, {p.Issuer, "a"},
 		{p.Issuer, "a", "b"}, {p.Issuer, "a+b"}, {p.Issuer, "a+", "b"}, {p.Issuer, "a-"}, {p.Issuer, "a", "-"}, {p.Issuer, "a", "b-"},
 	} {
-		tokens, err := JWT(t.Context(), JWTConfig{Issuer: triple[0], Audience: []string{identitytest.Audience}, JWKS: p.Issuer + identitytest.JWKSPath})
+		tokens, err := JWT(t.Context(), JWTConfig{Issuer: triple[0], Audience: []string{testAudience}, JWKS: p.Issuer + jwksPath})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +221,7 @@ func TestTokensWithWrongClaimsAreRefused(t *testing.T) {
 		"an issuer without scheme":   {map[string]any{"iss": strings.TrimPrefix(r.Issuer, "http://")}, "another issuer"},
 		"no issuer":                  {map[string]any{"iss": nil}, "another issuer"},
 		"another audience":           {map[string]any{"aud": "https://mcp.example.com/other"}, "another audience"},
-		"an audience that is longer": {map[string]any{"aud": identitytest.Audience + "/"}, "another audience"},
+		"an audience that is longer": {map[string]any{"aud": testAudience + "/"}, "another audience"},
 		"other audiences":            {map[string]any{"aud": []string{"a", "b"}}, "another audience"},
 		"no audience":                {map[string]any{"aud": nil}, "another audience"},
 		"an empty list":              {map[string]any{"aud": []string{}}, "another audience"},
@@ -267,7 +265,7 @@ func TestTokensWithUnusualClaimsAreAccepted(t *testing.T) {
 	r := newRig(t)
 	now := r.clock.Now()
 	for name, change := range map[string]map[string]any{
-		"several audiences":        {"aud": []string{"a", identitytest.Audience}},
+		"several audiences":        {"aud": []string{"a", testAudience}},
 		"a clock ahead":            {"iat": now.Add(leeway - 5*time.Second).Unix(), "nbf": now.Add(leeway - 5*time.Second).Unix()},
 		"no iat and nbf":           {"iat": nil, "nbf": nil},
 		"a fraction":               {"exp": float64(now.Unix()) + 60.5},
@@ -320,11 +318,11 @@ func TestTokensWithWrongHeadersAreRefused(t *testing.T) {
 // in the header, is not used. Otherwise everybody could sign tokens.
 func TestTheKeysInATokensHeaderAreNotUsed(t *testing.T) {
 	r := newRig(t)
-	attacker := identitytest.Start()
+	attacker := startProvider()
 	defer attacker.Close()
 	id := attacker.Newest()
 	key := attacker.Key(id)
-	jwk := identitytest.JWK(key.Public())
+	jwk := publicJWK(key.Public())
 	jwk["kid"] = id
 	for name, c := range map[string]struct {
 		change map[string]any
@@ -333,17 +331,17 @@ func TestTheKeysInATokensHeaderAreNotUsed(t *testing.T) {
 		"jwk":                {map[string]any{"jwk": jwk}, "signature"},
 		"jwk, no key id":     {map[string]any{"jwk": jwk, "kid": nil}, "signature"},
 		"jwk, its own id":    {map[string]any{"jwk": jwk, "kid": "x"}, "no key with the id"},
-		"jku":                {map[string]any{"jku": attacker.Issuer + identitytest.JWKSPath}, "signature"},
-		"x5u":                {map[string]any{"x5u": attacker.Issuer + identitytest.JWKSPath}, "signature"},
+		"jku":                {map[string]any{"jku": attacker.Issuer + jwksPath}, "signature"},
+		"x5u":                {map[string]any{"x5u": attacker.Issuer + jwksPath}, "signature"},
 		"nothing, right id":  {nil, "signature"},
 		"x5c that is broken": {map[string]any{"x5c": []string{"AAAA"}}, "header"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.t = t
-			r.refuses(identitytest.Compact(key, "ES256", text(r.header(c.change)), text(r.claims(nil))), c.why)
+			r.refuses(compact(key, "ES256", text(r.header(c.change)), text(r.claims(nil))), c.why)
 		})
 	}
-	if n := attacker.Fetches(identitytest.JWKSPath); n != 0 {
+	if n := attacker.Fetches(jwksPath); n != 0 {
 		t.Errorf("%d fetches at the address in the token", n)
 	}
 	// The provider's own tokens may have such headers.
@@ -358,7 +356,7 @@ func TestTokensWithAnotherAlgorithmAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, secret := range map[string][]byte{
-		"DER": public, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), "JWK": []byte(text(identitytest.JWK(r.Key(id).Public()))),
+		"DER": public, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), "JWK": []byte(text(publicJWK(r.Key(id).Public()))),
 	} {
 		t.Run("HS256 with the public key as "+name, func(t *testing.T) {
 			r.t = t
@@ -382,8 +380,8 @@ func TestTokensWithAnotherAlgorithmAreRefused(t *testing.T) {
 	}
 	t.Run("a key for RS256 with PS256", func(t *testing.T) {
 		r.t = t
-		r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
-			jwk := identitytest.JWK(r.Key(id).Public())
+		r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
+			jwk := publicJWK(r.Key(id).Public())
 			jwk["kid"], jwk["alg"] = id, "RS256"
 			fmt.Fprint(w, text(map[string]any{"keys": []any{jwk}}))
 		})
@@ -408,7 +406,7 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 	claims := text(r.claims(nil))
 	with := func(extra string) string { return strings.TrimSuffix(claims, "}") + "," + extra + "}" }
 	header := text(r.header(nil))
-	sign := func(header, claims string) string { return identitytest.Compact(key, "ES256", header, claims) }
+	sign := func(header, claims string) string { return compact(key, "ES256", header, claims) }
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -429,7 +427,7 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 		"a newline":                 part[0] + ".\n" + part[1] + "." + part[2],
 		"no signature":              part[0] + "." + part[1] + ".",
 		"a signature of zeros":      part[0] + "." + part[1] + "." + strings.Repeat("A", 86),
-		"another key":               identitytest.Compact(other, "ES256", header, claims),
+		"another key":               compact(other, "ES256", header, claims),
 		"other claims":              part[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(with(`"x":1`))) + "." + part[2],
 		"JSON serialization":        `{"payload":"` + part[1] + `","protected":"` + part[0] + `","signature":"` + part[2] + `"}`,
 		"claims with two subjects":  sign(header, with(`"sub":"bob"`)),

@@ -10,11 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
-func (r *rig) fetches() int { return r.Fetches(identitytest.JWKSPath) }
+func (r *rig) fetches() int { return r.Fetches(jwksPath) }
 
 // This method returns a token with the id of a key that the provider does not have.
 func (r *rig) unknown(i int) string {
@@ -81,7 +79,7 @@ func TestConcurrentUnknownKeyIDsShareOneFetch(t *testing.T) {
 	id := r.AddKey("ES256")
 	genuine := r.SignWith(id, r.header(nil), r.claims(nil))
 	release := make(chan struct{})
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 		<-release
 		w.Write(r.JWKS())
 	})
@@ -113,7 +111,7 @@ func TestConcurrentUnknownKeyIDsShareOneFetch(t *testing.T) {
 func TestARequestThatEndsDoesNotEndTheFetch(t *testing.T) {
 	r := newRig(t)
 	asked, release := make(chan struct{}), make(chan struct{})
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
 		<-release
 		w.Write(r.JWKS())
@@ -140,7 +138,7 @@ func TestASlowProviderDoesNotHoldRequests(t *testing.T) {
 	r.ready()
 	r.tokens.patience = time.Millisecond
 	release := make(chan struct{})
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 		<-release
 		w.Write(r.JWKS())
 	})
@@ -164,7 +162,7 @@ func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
 	r.ready()
 	r.tokens.patience = time.Hour
 	asked, release := make(chan struct{}), make(chan struct{})
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
 		<-release
 		w.Write(r.JWKS())
@@ -195,7 +193,7 @@ func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
 func TestAProviderThatIsDownAtFirstIsTriedAgain(t *testing.T) {
 	r := newRig(t)
 	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }
-	r.Answer(identitytest.MetadataPath, down)
+	r.Answer(metadataPath, down)
 	token := r.Token("alice")
 	err := r.tokens.Ready(t.Context())
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "502") || !strings.Contains(err.Error(), "check the issuer") {
@@ -204,20 +202,20 @@ func TestAProviderThatIsDownAtFirstIsTriedAgain(t *testing.T) {
 	for range 100 { // the next attempt is a second away
 		r.refuses(token, "502")
 	}
-	if n := r.Fetches(identitytest.MetadataPath); n != 1 {
+	if n := r.Fetches(metadataPath); n != 1 {
 		t.Errorf("%d attempts at once", n)
 	}
 	for range 600 {
 		r.clock.advance(100 * time.Millisecond)
 		r.refuses(token, "502")
 	}
-	if n := r.Fetches(identitytest.MetadataPath); n < 5 || n > 8 {
+	if n := r.Fetches(metadataPath); n < 5 || n > 8 {
 		t.Errorf("%d attempts in a minute", n)
 	}
 	if n := r.log.count("cannot be fetched"); n < 1 || n > 2 {
 		t.Errorf("%d records in a minute", n)
 	}
-	r.Answer(identitytest.MetadataPath, nil)
+	r.Answer(metadataPath, nil)
 	r.clock.advance(fetchSpacing)
 	r.accepts(token)
 	r.ready()
@@ -242,12 +240,12 @@ func TestRequestsDoNotWaitForAProviderThatFails(t *testing.T) {
 	r := newRig(t)
 	r.ready()
 	r.tokens.patience = time.Hour
-	r.Answer(identitytest.JWKSPath, http.NotFound)
+	r.Answer(jwksPath, http.NotFound)
 	r.clock.advance(trustFor)
 	r.accepts(r.Sign(r.claims(nil)))
 	release := make(chan struct{})
-	r.Answer(identitytest.JWKSPath, func(http.ResponseWriter, *http.Request) { <-release })
-	r.Answer(identitytest.MetadataPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.Answer(jwksPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.Answer(metadataPath, func(http.ResponseWriter, *http.Request) { <-release })
 	r.clock.advance(fetchSpacing)
 	r.accepts(r.Sign(r.claims(nil)))
 	r.tokens.keys.mu.Lock()
@@ -284,7 +282,7 @@ func TestKeysStayInUseForADayWhileTheProviderFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.ready()
-			r.Answer(identitytest.JWKSPath, answer)
+			r.Answer(jwksPath, answer)
 			for age := time.Duration(0); age < keepAtMost; age += time.Hour {
 				r.accepts(r.Sign(r.claims(nil)))
 				r.landed()
@@ -296,7 +294,7 @@ func TestKeysStayInUseForADayWhileTheProviderFails(t *testing.T) {
 			if r.tokens.Ready(t.Context()) == nil {
 				t.Error("ready after a day")
 			}
-			r.Answer(identitytest.JWKSPath, nil)
+			r.Answer(jwksPath, nil)
 			r.clock.advance(fetchSpacing)
 			r.accepts(r.Sign(r.claims(nil)))
 			if n := r.log.count("can be fetched again"); n != 1 {
@@ -357,8 +355,8 @@ func TestAKeyThatReplacesAnotherUnderItsIDIsFound(t *testing.T) {
 	r := newRig(t)
 	r.ready()
 	r.AddKey("ES256")
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
-		jwk := identitytest.JWK(r.Key("ES256-2").Public())
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
+		jwk := publicJWK(r.Key("ES256-2").Public())
 		jwk["kid"] = "ES256-1"
 		fmt.Fprint(w, text(map[string]any{"keys": []any{jwk}}))
 	})
@@ -378,10 +376,10 @@ func TestAKeyThatReplacesAnotherUnderItsIDIsFound(t *testing.T) {
 func TestTwoKeysWithOneIDAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.AddKey("ES256")
-	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 		var keys []any
 		for _, id := range []string{"ES256-1", "ES256-2"} {
-			jwk := identitytest.JWK(r.Key(id).Public())
+			jwk := publicJWK(r.Key(id).Public())
 			jwk["kid"] = "same"
 			keys = append(keys, jwk)
 		}
@@ -396,10 +394,10 @@ func TestKeysOfTwoKindsMayShareAnID(t *testing.T) {
 	r := newRig(t)
 	r.AddKey("EdDSA")
 	for _, order := range [][]string{{"ES256-1", "EdDSA-2"}, {"EdDSA-2", "ES256-1"}} {
-		r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+		r.Answer(jwksPath, func(w http.ResponseWriter, _ *http.Request) {
 			var keys []any
 			for _, id := range order {
-				jwk := identitytest.JWK(r.Key(id).Public())
+				jwk := publicJWK(r.Key(id).Public())
 				jwk["kid"] = "same"
 				keys = append(keys, jwk)
 			}

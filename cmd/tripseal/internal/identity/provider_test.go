@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/identity/identitytest"
 )
 
 func TestAProviderWithWrongMetadataIsRefused(t *testing.T) {
@@ -55,7 +54,7 @@ func TestAProviderWithWrongMetadataIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r = newRig(t)
-			r.Answer(identitytest.MetadataPath, c.answer)
+			r.Answer(metadataPath, c.answer)
 			r.refuses(r.Token("alice"), c.why)
 			if err := r.tokens.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("ready: %v", err)
@@ -67,7 +66,7 @@ func TestAProviderWithWrongMetadataIsRefused(t *testing.T) {
 func TestAnHTTPSIssuerNeedsHTTPSKeys(t *testing.T) {
 	var issuer string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != identitytest.MetadataPath {
+		if r.URL.Path != metadataPath {
 			t.Error("a request to ", r.URL)
 		}
 		fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://127.0.0.1:1/keys"}`, issuer)
@@ -84,7 +83,7 @@ func TestAnHTTPSIssuerNeedsHTTPSKeys(t *testing.T) {
 }
 
 func TestAProviderIsFoundByEitherKindOfMetadata(t *testing.T) {
-	p := identitytest.Start()
+	p := startProvider()
 	defer p.Close()
 	for issuer, path := range map[string]string{
 		p.Issuer + "/tenant":  "/tenant/.well-known/openid-configuration",
@@ -92,7 +91,7 @@ func TestAProviderIsFoundByEitherKindOfMetadata(t *testing.T) {
 		p.Issuer + "/a/b":     "/.well-known/oauth-authorization-server/a/b",
 		p.Issuer + "/":        "/.well-known/oauth-authorization-server",
 	} {
-		p.Answer(identitytest.MetadataPath, http.NotFound)
+		p.Answer(metadataPath, http.NotFound)
 		p.Answer(path, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"%s/keys"}`, issuer, p.Issuer)
 		})
@@ -107,16 +106,16 @@ func TestAProviderIsFoundByEitherKindOfMetadata(t *testing.T) {
 }
 
 func TestConfiguredKeysNeedNoMetadata(t *testing.T) {
-	p := identitytest.Start()
+	p := startProvider()
 	defer p.Close()
-	tokens, err := JWT(t.Context(), JWTConfig{Issuer: p.Issuer, Audience: []string{identitytest.Audience}, JWKS: p.Issuer + identitytest.JWKSPath})
+	tokens, err := JWT(t.Context(), JWTConfig{Issuer: p.Issuer, Audience: []string{testAudience}, JWKS: p.Issuer + jwksPath})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tokens.Caller(withToken(p.Token("alice"))); err != nil {
 		t.Error(err)
 	}
-	if n := p.Fetches(identitytest.MetadataPath); n != 0 {
+	if n := p.Fetches(metadataPath); n != 0 {
 		t.Errorf("%d fetches of the metadata", n)
 	}
 }
@@ -126,9 +125,9 @@ func TestConfiguredKeysNeedNoMetadata(t *testing.T) {
 func TestKeysThatMovedAreFound(t *testing.T) {
 	r := newRig(t)
 	r.accepts(r.Token("alice"))
-	r.Answer(identitytest.JWKSPath, http.NotFound)
+	r.Answer(jwksPath, http.NotFound)
 	r.Answer("/moved", func(w http.ResponseWriter, _ *http.Request) { w.Write(r.JWKS()) })
-	r.Answer(identitytest.MetadataPath, func(w http.ResponseWriter, _ *http.Request) {
+	r.Answer(metadataPath, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"%s/moved"}`, r.Issuer, r.Issuer)
 	})
 	id := r.AddKey("ES256")
@@ -142,9 +141,9 @@ func TestKeysThatMovedAreFound(t *testing.T) {
 func TestOnlyKeysForSignaturesAreTaken(t *testing.T) {
 	small := map[string]any{"kty": "RSA", "e": "AQAB", "n": base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 128))}
 	large := map[string]any{"kty": "RSA", "e": "AQAB", "n": base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 2048))}
-	p := identitytest.Start()
+	p := startProvider()
 	defer p.Close()
-	good := identitytest.JWK(p.Key(p.Newest()).Public())
+	good := publicJWK(p.Key(p.Newest()).Public())
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +165,7 @@ func TestOnlyKeysForSignaturesAreTaken(t *testing.T) {
 		"a long id":             with(map[string]any{"kid": strings.Repeat("k", maxKeyID+1)}),
 		"an id of 5":            with(map[string]any{"kid": 5}),
 		"symmetric":             map[string]any{"kty": "oct", "k": "AAAA"},
-		"a curve not listed":    identitytest.JWK(p384.Public()),
+		"a curve not listed":    publicJWK(p384.Public()),
 		"short RSA":             small,
 		"long RSA":              large,
 		"no RSA":                map[string]any{"kty": "RSA"},

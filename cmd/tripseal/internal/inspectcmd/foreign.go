@@ -20,22 +20,22 @@ func (r *report) addForeign(token string) error {
 	switch {
 	case len(parts) == 3 && parts[0] == "v1" && r.addSigned(parts[1]):
 		return nil
-	case len(parts) == 2 && parts[0] == "v1":
-		if raw, err := b64u.Decode(nil, parts[1]); err == nil && len(raw) >= 12+16 {
-			r.add("format", "format", "AES-GCM of the Python SDK or of the Ruby SDK (v1.)", "python or ruby")
-			r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
-			id := hex.EncodeToString(raw[:4])
-			r.add("readable", "readable", "its holder can read the length, and of the Python SDK's the key's id: "+id, []string{"length"})
-			r.add("", "python_key", "", id)
-			return nil
+	case len(parts) == 2 && (parts[0] == "v1" || parts[0] == "v1e"):
+		raw, err := b64u.Decode(nil, parts[1])
+		if err != nil || len(raw) < 12+16 {
+			break
 		}
-	case len(parts) == 2 && parts[0] == "v1e":
-		if raw, err := b64u.Decode(nil, parts[1]); err == nil && len(raw) >= 12+16 {
+		readable, id := "its holder can read the length, nothing else", hex.EncodeToString(raw[:4])
+		if parts[0] == "v1e" {
 			r.add("format", "format", "mcp.d, encrypted (v1e.)", "mcp.d encrypted")
-			r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
-			r.add("readable", "readable", "its holder can read the length, nothing else", []string{"length"})
-			return nil
+		} else {
+			r.add("format", "format", "AES-GCM of the Python SDK or of the Ruby SDK (v1.)", "python or ruby")
+			r.add("", "python_key", "", id)
+			readable = "its holder can read the length, and of the Python SDK's the key's id: " + id
 		}
+		r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
+		r.add("readable", "readable", readable, []string{"length"})
+		return nil
 	case len(parts) == 1 && r.addATD(token):
 		return nil
 	}

@@ -4,7 +4,6 @@ package inspectcmd
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -112,28 +111,10 @@ A token that is not genuine, or not accepted, means no.`,
 }
 
 // limits holds the values of the flags --max-flow, --max-rounds, --max-token and --max-state. The
-// defaults of these flags are also the defaults of a boundary.
+// defaults of these flags are also the defaults of a boundary. Of 0 there is no limit.
 type limits struct {
 	flow                 time.Duration
 	rounds, token, state int
-}
-
-// resolve replaces limits of 0, because 0 means no limit: l.flow becomes tripseal.NoLimit, and
-// each other limit becomes a number that is too high to be reached. It returns an error if a
-// limit is negative.
-func (l limits) resolve() (limits, error) {
-	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
-		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state must not be negative")
-	}
-	if l.flow == 0 {
-		l.flow = tripseal.NoLimit
-	}
-	for _, limit := range []*int{&l.rounds, &l.token, &l.state} {
-		if *limit == 0 {
-			*limit = math.MaxInt32
-		}
-	}
-	return l, nil
 }
 
 // asked holds what the user of the command wants to know about a token.
@@ -142,17 +123,14 @@ type asked struct {
 	verdict bool // true if the flags describe a request; the report then says whether the token would be accepted
 	binding tripseal.Binding
 	epoch   string
-	users   []string                // the names under which the boundary may know the user; one of them must match
-	hint    func(bound bool) string // returns advice if no user matches; bound is true if the token is bound to a user
+	users   []string // the names under which the boundary may know the user; one of them must match
 	at      time.Time
 	limits  limits
 }
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
-	a = asked{keys: &in.keys, binding: in.binding, epoch: in.epoch, hint: in.userHint, at: time.Now()}
-	if err := in.keys.resolve(cmd); err != nil {
-		return a, err
-	}
+	a = asked{keys: &in.keys, binding: in.binding, epoch: in.epoch, at: time.Now(), limits: in.limits}
+	in.keys.resolve()
 	given := func(flags ...string) (any bool) {
 		for _, flag := range flags {
 			any = any || cmd.Flags().Changed(flag)
@@ -165,9 +143,6 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 		return a, errors.New("name the request too: --target, or --method for what has no target")
 	case a.verdict && !in.keys.given():
 		return a, errors.New("whether it would be accepted can be told only with the keys: give --keys or --keys-env, or set TRIPSEAL_KEYS")
-	}
-	if a.limits, err = in.limits.resolve(); err != nil {
-		return a, err
 	}
 	if in.at != "" {
 		if a.at, err = time.Parse(time.RFC3339, in.at); err != nil {
@@ -210,20 +185,6 @@ func (in *inspection) users() ([]string, error) {
 		return []string{adapted}, err
 	}
 	return []string{in.user, adapted}, err
-}
-
-// userHint returns advice for the case that the user in the flags does not match the token.
-// bound is true if the token is bound to a user, and false if it is bound to none.
-func (in *inspection) userHint(bound bool) string {
-	switch {
-	case !bound:
-		return "it is bound to nobody: leave --user out, or find out why the service saw no user when it sealed this"
-	case in.user == "":
-		return "it is bound to a user: give --user, and --issuer and --client if the access token has iss or client_id"
-	case in.issuer == "" && in.client == "":
-		return "an access token's user is bound together with its issuer and client: if the token has iss or client_id, give --issuer and --client"
-	}
-	return "--user, --issuer and --client must all be as in the access token: leave out what it does not have; for a name that Options.Principal returned, give --user alone"
 }
 
 func readToken(cmd *cobra.Command, args []string) (text string, err error) {

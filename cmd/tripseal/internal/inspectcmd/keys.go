@@ -1,7 +1,6 @@
 package inspectcmd
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"time"
@@ -27,16 +26,11 @@ func (k *keyFlags) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("keys", "keys-env")
 }
 
-// resolve checks the flags. If no flag says where the keys are, it uses the environment
-// variable TRIPSEAL_KEYS if that is set.
-func (k *keyFlags) resolve(cmd *cobra.Command) error {
-	if err := k.Check(cmd); err != nil {
-		return err
-	}
+// resolve uses the environment variable TRIPSEAL_KEYS if that is set and no flag says where the keys are.
+func (k *keyFlags) resolve() {
 	if k.File == "" && k.Variable == "" && strings.TrimSpace(os.Getenv(keys.Variable)) != "" {
 		k.Variable, k.implied = keys.Variable, true
 	}
-	return nil
 }
 
 func (k *keyFlags) given() bool { return k.File != "" || k.Variable != "" }
@@ -79,16 +73,9 @@ func (k *keyFlags) fromFile(cmd *cobra.Command, at time.Time) (knownKeys, error)
 	if err != nil {
 		return knownKeys{}, cli.Failed("%w", keyuse.FileError(k.File, err))
 	}
-	if k.Unwrap.Lacks(d.Keys()) {
-		return knownKeys{}, cli.Failed("%s: its secrets are wrapped: give --identity or --unwrap", cli.Named(k.File))
-	}
-	all, err := k.Unwrap.Open(cmd, d.Keys())
-	var exit *cli.ExitError
-	if errors.As(err, &exit) {
-		return knownKeys{}, err
-	}
+	all, err := k.Unwrap.Open(cmd, k.File, d.Keys())
 	if err != nil {
-		return knownKeys{}, cli.Failed("%s: %w", cli.Named(k.File), err)
+		return knownKeys{}, cli.Failed("%w", err)
 	}
 	ring, err := tripseal.NewRing(all...)
 	if err != nil {

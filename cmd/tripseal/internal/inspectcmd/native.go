@@ -2,6 +2,7 @@ package inspectcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -106,7 +107,7 @@ func (r *report) state(
 		questions = append(questions, fmt.Sprintf("%s (%s)", cli.Quoted(q.Key), kinds[q.Kind]))
 		asked = append(asked, map[string]any{"key": q.Key, "kind": kinds[q.Kind]})
 	}
-	r.add("questions", "questions", orNone(strings.Join(questions, ", ")), asked)
+	r.add("questions", "questions", cmp.Or(strings.Join(questions, ", "), "none"), asked)
 	switch text := fmt.Sprintf("%s: %s", cli.Count(len(s.State), "byte"), cli.Quoted(s.State)); {
 	case !s.HasState:
 		r.add("state", "state", "none was written", nil)
@@ -122,7 +123,7 @@ func (r *report) state(
 		return nil
 	}
 	switch {
-	case len(token) > a.limits.token:
+	case a.limits.token > 0 && len(token) > a.limits.token:
 		return r.verdict(tripseal.ReasonTooLarge, "")
 	case phase == keyuse.Retired:
 		return r.verdict(tripseal.ReasonUnknownKey, "")
@@ -142,11 +143,11 @@ func (r *report) state(
 			return r.verdict(reason, "")
 		}
 		if i == len(a.users)-1 {
-			return r.anotherUser(a, bound&tripseal.ClaimUser != 0)
+			return r.verdict(tripseal.ReasonUser, "")
 		}
 	}
 	reason := refusedAt(a.at, &s, a.limits)
-	if reason == "" && len(s.State) > a.limits.state {
+	if reason == "" && a.limits.state > 0 && len(s.State) > a.limits.state {
 		reason = tripseal.ReasonTooLarge
 	}
 	if digest, err := format.Digest(binding); reason == "" && (err != nil || !bytes.Equal(digest, claims.Arguments)) {
@@ -166,9 +167,9 @@ func refusedAt(at time.Time, c *tripseal.Claims, l limits) tripseal.Reason {
 		return tripseal.ReasonExpired
 	case c.Issued > latest || c.FlowStart > latest:
 		return tripseal.ReasonFromTheFuture
-	case l.flow != tripseal.NoLimit && c.Round > 0 && now >= c.FlowStart+l.flow.Milliseconds():
+	case l.flow > 0 && c.Round > 0 && now >= c.FlowStart+l.flow.Milliseconds():
 		return tripseal.ReasonFlowExpired
-	case c.Round > l.rounds:
+	case l.rounds > 0 && c.Round > l.rounds:
 		return tripseal.ReasonTooManyRounds
 	}
 	return ""
@@ -218,17 +219,10 @@ func (r *report) cursor(
 			}
 		}
 	}
-	switch reason {
-	case tripseal.ReasonUser:
-		return r.anotherUser(a, c.User)
-	case "", tripseal.ReasonExpired, tripseal.ReasonFromTheFuture: // Open checks the times last, and now
+	if reason == "" || reason == tripseal.ReasonExpired || reason == tripseal.ReasonFromTheFuture { // Open checks the times last, and now
 		reason = refusedAt(a.at, &tripseal.Claims{Issued: c.Issued, Expires: c.Expires}, a.limits)
 	}
-	err = r.verdict(reason, atWords(a.at))
-	if reason == tripseal.ReasonArguments {
-		r.add("hint", "hint", pagedHint, pagedHint)
-	}
-	return err
+	return r.verdict(reason, atWords(a.at))
 }
 
 // handle adds to the report what a handle holds. It does not say whether the handle would be
@@ -243,8 +237,6 @@ func (r *report) handle(payload []byte) error {
 	r.add("id", "id", fmt.Sprintf("%s: %s", cli.Count(len(h.State), "byte"), cli.Quoted(h.State)), []byte(h.State))
 	return nil
 }
-
-const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args"
 
 // addBound adds to the report what the token is bound to. It cannot show the names of the
 // service and the user, because the token holds only their digests. But the flags --audience
@@ -262,10 +254,3 @@ func (r *report) addBound(audience, user bool, otherwise string) {
 }
 
 func atWords(at time.Time) string { return " at " + cli.Clock(at) + " UTC" }
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}

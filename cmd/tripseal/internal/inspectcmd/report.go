@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,19 +49,13 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 		}
 		return cli.PrintJSON(out, object)
 	}
-	width := 0
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, l := range r.lines {
-		width = max(width, len(l.label))
-	}
-	for _, l := range r.lines {
-		if l.label == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "%-*s  %s\n", width, l.label, l.text); err != nil {
-			return err
+		if l.label != "" {
+			fmt.Fprintf(table, "%s\t%s\n", l.label, l.text)
 		}
 	}
-	return nil
+	return table.Flush()
 }
 
 // inspect adds to the report what it can find out about the token. It returns an error if the
@@ -101,15 +96,6 @@ func (r *report) verdict(reason tripseal.Reason, detail string) error {
 	return cli.No("not accepted: %s", string(reason))
 }
 
-// anotherUser adds to the report that the token is rejected, because the user in the flags does
-// not match the token. It also adds a hint that says what to do, and returns an error.
-func (r *report) anotherUser(a asked, bound bool) error {
-	err := r.verdict(tripseal.ReasonUser, "")
-	hint := a.hint(bound)
-	r.add("hint", "hint", hint, hint)
-	return err
-}
-
 // whyNot explains reasons to reject a token.
 var whyNot = map[tripseal.Reason]string{
 	tripseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
@@ -118,9 +104,9 @@ var whyNot = map[tripseal.Reason]string{
 	tripseal.ReasonTooLarge:      "the token or the state is longer than allowed",
 	tripseal.ReasonVersion:       "it has another purpose, or is of a newer release",
 	tripseal.ReasonRequest:       "it was sealed for another method or target",
-	tripseal.ReasonArguments:     "it was sealed for other arguments",
+	tripseal.ReasonArguments:     "it was sealed for other arguments; for a paged tool, leave the cursor and PageOptions.Unbound out of --args",
 	tripseal.ReasonAudience:      "it was sealed by another service, or a cursor with another epoch",
-	tripseal.ReasonUser:          "it was sealed for another user, or for nobody",
+	tripseal.ReasonUser:          "it was sealed for another user, or for nobody; --user, --issuer and --client must be as in the access token",
 	tripseal.ReasonExpired:       "it is too old",
 	tripseal.ReasonFromTheFuture: "it was issued by a clock that is ahead",
 	tripseal.ReasonFlowExpired:   "all rounds together took too long",

@@ -37,16 +37,11 @@ nothing was given to decrypt them.`,
 		Example: `  tripseal keys check new-keys --against /etc/release/keys`,
 		Args:    cli.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			view, err := c.check(cmd, args[0])
-			if err != nil {
-				view.OK, view.Problem = false, err.Error()
+			view, d, err := look(args[0], &c.room)
+			if err == nil {
+				err = c.check(cmd, &view, d)
 			}
-			if err == nil || forProgram(cmd) || view.Changes != nil {
-				if err := view.print(cmd); err != nil {
-					return err
-				}
-			}
-			return err
+			return view.show(cmd, err)
 		},
 	}
 	c.room.flags(cmd)
@@ -56,49 +51,38 @@ nothing was given to decrypt them.`,
 	return cmd
 }
 
-// check returns a view of the file, and an error that says what is wrong with it.
-func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
-	view, d, err := look(path)
-	if err != nil {
-		return view, err
-	}
-	needed := c.room.forLoading(d)
-	if err := d.Check(view.now, needed); err != nil {
-		return view, cli.No("%s would not load: %w", cli.Named(path), err)
-	}
+// check returns an error that says why a service would not load the file, or should not.
+func (c *checking) check(cmd *cobra.Command, view *fileView, d *keyfile.Document) error {
 	// A service does not decrypt the secrets of keys that no longer open tokens.
 	opening := slices.DeleteFunc(d.Keys(), func(k *keyfile.Key) bool { return !k.Opens(view.now) })
-	if c.unwrap.Lacks(opening) {
-		return view, cli.Failed("the dates in %s are good, but its secrets are wrapped: give --identity or --unwrap", cli.Named(path))
-	}
 	for _, k := range opening {
 		if k.Secret.Scheme() == "" && c.unwrap.Given() {
-			return view, cli.No("%s would not load: the secret of key %s is not encrypted; see tripseal keys wrap", cli.Named(path), k.ID)
+			return cli.No("%s would not load: the secret of key %s is not encrypted; see tripseal keys wrap", cli.Named(view.File), k.ID)
 		}
 	}
-	if _, err := c.unwrap.Open(cmd, opening); err != nil {
-		return view, keyuse.FileError(path, fmt.Errorf("it would not load: %w", err))
+	if _, err := c.unwrap.Open(cmd, view.File, opening); err != nil {
+		return err
 	}
-	view.Done = cli.Named(path) + " would load"
+	view.Done = cli.Named(view.File) + " would load"
 	if c.against == "" {
-		return view, nil
+		return nil
 	}
-	_, old, err := look(c.against)
+	old, err := keyfile.Read(c.against)
 	if err != nil {
-		return view, err
+		return keyuse.FileError(c.against, err)
 	}
 	var lost, back []string
-	view.Changes, lost, back = compare(old, d, view.now, needed)
+	view.Changes, lost, back = compare(old, d, view.now, c.room.forLoading(d))
 	view.Done += "; compared with " + cli.Named(c.against) + ":"
 	switch {
 	case len(view.Changes) == 0:
 		view.Done += " nothing changes"
 	case len(back) > 0:
-		return view, cli.No("revoked keys come back: %s; is this file older than %s?", strings.Join(back, " "), cli.Named(c.against))
+		return cli.No("revoked keys come back: %s; is this file older than %s?", strings.Join(back, " "), cli.Named(c.against))
 	case len(lost) > 0 && !c.allowLoss:
-		return view, cli.No("tokens are lost: %s; --allow-loss accepts that", strings.Join(lost, "; "))
+		return cli.No("tokens are lost: %s; --allow-loss accepts that", strings.Join(lost, "; "))
 	}
-	return view, nil
+	return nil
 }
 
 // compare says what a service sees when it loads the file d instead of the old one: each change, the
@@ -144,4 +128,56 @@ func state(d *keyfile.Document, id tripseal.KeyID, now time.Time) string {
 		until = "end " + cli.Clock(k.OpensUntil)
 	}
 	return fmt.Sprintf("%s (from %s UTC, %s)", keyuse.PhaseOf(k, d.Schedule().SealerAt(now), now), cli.Clock(k.SealsFrom), until)
+}
+
+// maxSeals is how many values a key may seal for one purpose. The purposes are states, cursors and
+// handles.
+const maxSeals = 1 << 32
+
+func newList() *cobra.Command {
+	var room room
+	var rate float64
+	cmd := &cobra.Command{
+		Use:   "list FILE",
+		Short: "Show the keys, what each does now, and what happens next",
+		Long: `Shows the keys, what each does now, and what happens next, but never a secret.
+
+    waiting  opens, and will seal     opening  opens what it sealed
+    sealing  opens and seals          retired  opens nothing
+
+A key is good for 2³² seals over the whole fleet. --rate says how many seals the
+fleet makes a second; a warning names a key that may have made half of its 2³².
+
+Exit code 1 means that services would not load the file.`,
+		Args: cli.ExactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			view, _, err := look(args[0], &room)
+			for _, k := range view.Keys {
+				if seals := rate * view.now.Sub(k.SealsFrom).Seconds(); k.Phase == keyuse.Sealing && seals > maxSeals/2 {
+					view.warn("at %g seals a second (--rate) key %s may have made %.1f %% of its 2^32 seals: rotate", rate, k.ID, 100*seals/maxSeals)
+				}
+			}
+			return view.show(cmd, err)
+		},
+	}
+	room.flags(cmd)
+	cmd.Flags().Float64Var(&rate, "rate", 100, "seals a second over the whole fleet; 0 turns the warning off")
+	return cmd
+}
+
+// look reads the file of keys. It returns a view of the file, with warnings, and the parsed file. The
+// error says why a service would not load the file.
+func look(path string, room *room) (fileView, *keyfile.Document, error) {
+	d, err := keyfile.Read(path)
+	view := viewOf(path, d, now())
+	if err != nil {
+		return view, nil, keyuse.FileError(path, err)
+	}
+	if mode, exposed := keyfile.Exposed(path); exposed {
+		view.warn("others can read or change the file (mode %04o): chmod 600 it", mode)
+	}
+	if err := d.Check(view.now, room.forLoading(d)); err != nil {
+		return view, d, cli.No("%s would not load: %w", cli.Named(path), err)
+	}
+	return view, d, nil
 }

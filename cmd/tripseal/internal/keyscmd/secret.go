@@ -3,8 +3,10 @@ package keyscmd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -41,9 +43,12 @@ func (s *newSecret) stdinFlag(cmd *cobra.Command) {
 func (s *newSecret) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	key := tripseal.GenerateKey()
 	if s.fromStdin {
-		var err error
-		if key, err = readKey(cmd); err != nil {
+		text, err := cli.ReadInput(cmd, 4096)
+		if err != nil {
 			return nil, err
+		}
+		if key, err = tripseal.ParseKey(strings.TrimSpace(text)); err != nil {
+			return nil, cli.No("standard input is %s", strings.TrimPrefix(err.Error(), "tripseal: "))
 		}
 	}
 	encrypt, err := s.encrypter(cmd)
@@ -96,39 +101,71 @@ func (s *newSecret) fits(d *keyfile.Document, k *keyfile.Key) error {
 	return nil
 }
 
-func readKey(cmd *cobra.Command) (tripseal.Key, error) {
-	text, err := cli.ReadInput(cmd, 4096)
-	if err != nil {
-		return tripseal.Key{}, err
+func (s *newSecret) ageRecipients() ([]age.Recipient, error) {
+	if len(s.recipients) == 0 && s.recipientsFile == "" {
+		return nil, nil
 	}
-	if len(strings.Fields(text)) > 1 {
-		return tripseal.Key{}, cli.No("standard input holds more than one key: give one at a time")
+	text := strings.Join(s.recipients, "\n")
+	if s.recipientsFile != "" {
+		file, err := os.ReadFile(s.recipientsFile)
+		if err != nil {
+			return nil, cli.Failed("--recipients-file: %w", err)
+		}
+		text += "\n" + string(file)
 	}
-	key, err := tripseal.ParseKey(strings.TrimSpace(text))
-	if err != nil {
-		return tripseal.Key{}, cli.No("standard input is %s", strings.TrimPrefix(err.Error(), "tripseal: "))
+	all, err := age.ParseRecipients(strings.NewReader(text))
+	if err != nil { // err is left out, because it may contain a secret identity
+		return nil, errors.New("--recipient is not an age recipient, the public key that age-keygen prints (age1…), or --recipients-file not a file of them")
 	}
-	return key, nil
+	return all, nil
 }
 
-func (s *newSecret) ageRecipients() (all []age.Recipient, err error) {
-	for _, text := range s.recipients {
-		some, err := age.ParseRecipients(strings.NewReader(text))
-		if err != nil {
-			return nil, errors.New("--recipient is not an age recipient, the public key that age-keygen prints: age1…")
-		}
-		all = append(all, some...)
+func newWrap() *cobra.Command {
+	var secret newSecret
+	var unwrap keyuse.Unwrap
+	cmd := &cobra.Command{
+		Use:   "wrap FILE",
+		Short: "Encrypt the secrets in a file, or encrypt them anew",
+		Long: `Encrypts every secret in the file, for age or with a key service. With --identity or
+--unwrap it also decrypts the secrets that are encrypted already, and encrypts them
+anew, for other recipients for example. The keys and their dates stay.
+
+A service needs keys.Options.Unwrap to read the file, and refuses one with readable
+secrets once it has that. So wrap a copy, and change each service's options
+together with the name of its file. Whoever had the readable file still has the
+keys: revoke them if that matters.`,
+		Example: `  cp keys keys.age && tripseal keys wrap keys.age --recipient age1…
+  tripseal keys wrap keys.age --identity old --recipients-file recipients`,
+		Args: cli.ExactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			encrypt, err := secret.encrypter(cmd)
+			if err != nil {
+				return err
+			}
+			if encrypt == nil {
+				return errors.New("say how: --recipient, --recipients-file or --wrap")
+			}
+			return update(cmd, args[0], func(d *keyfile.Document, _ time.Time, did *fileView) error {
+				n := 0
+				for _, k := range d.Keys() {
+					if k.Secret.Scheme() != "" && !unwrap.Given() {
+						continue
+					}
+					opened, err := unwrap.Open(cmd, args[0], []*keyfile.Key{k})
+					if err != nil {
+						return err
+					}
+					if k.Secret, err = encrypt(opened[0]); err != nil {
+						return err
+					}
+					n++
+				}
+				did.Done = fmt.Sprintf("encrypted %s; whoever had the file before still has the keys", cli.Count(n, "secret"))
+				return nil
+			})
+		},
 	}
-	if s.recipientsFile == "" {
-		return all, nil
-	}
-	text, err := os.ReadFile(s.recipientsFile)
-	if err != nil {
-		return nil, cli.Failed("--recipients-file: %w", err)
-	}
-	some, err := age.ParseRecipients(bytes.NewReader(text))
-	if err != nil { // do not return err, because it may contain a secret identity
-		return nil, cli.No("%s is not a file of age recipients: a line each, age1…", cli.Named(s.recipientsFile))
-	}
-	return append(all, some...), nil
+	secret.flags(cmd)
+	unwrap.Flags(cmd, "identity")
+	return cmd
 }

@@ -115,6 +115,19 @@ func (v *fileView) print(cmd *cobra.Command) error {
 	return nil
 }
 
+// show prints the view of a file that was read, and returns the error that says what is wrong with it, if anything is.
+func (v *fileView) show(cmd *cobra.Command, wrong error) error {
+	if wrong != nil {
+		v.OK, v.Problem = false, wrong.Error()
+	}
+	if wrong == nil || len(v.Keys) > 0 || forProgram(cmd) {
+		if err := v.print(cmd); err != nil {
+			return err
+		}
+	}
+	return wrong
+}
+
 func forProgram(cmd *cobra.Command) bool {
 	asJSON, _ := cmd.Flags().GetBool("json")
 	return asJSON

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -135,8 +134,8 @@ func (u commandUnwrapper) Unwrap(_ context.Context, wrapped []byte) ([]byte, err
 	return Filter(u.cmd, "--unwrap", u.command, wrapped)
 }
 
-// Open returns the given keys of a file with their secrets.
-func (u *Unwrap) Open(cmd *cobra.Command, wanted []*keyfile.Key) (opened []tripseal.Key, err error) {
+// Open returns the given keys of the file at the given path with their secrets.
+func (u *Unwrap) Open(cmd *cobra.Command, path string, wanted []*keyfile.Key) (opened []tripseal.Key, err error) {
 	unwrappers, err := u.Unwrappers(cmd)
 	if err != nil {
 		return nil, err
@@ -146,18 +145,16 @@ func (u *Unwrap) Open(cmd *cobra.Command, wanted []*keyfile.Key) (opened []trips
 		by[each.Scheme()] = each
 	}
 	for _, k := range wanted {
+		if k.Secret.Scheme() != "" && !u.Given() {
+			return nil, cli.Failed("%s: its secrets are wrapped: give %s or --unwrap", cli.Named(path), u.flag)
+		}
 		key, err := k.Open(cmd.Context(), by)
 		if err != nil {
-			return nil, err
+			return nil, FileError(path, fmt.Errorf("it would not load: %w", err))
 		}
 		opened = append(opened, key)
 	}
 	return opened, nil
-}
-
-// Lacks reports whether a secret is wrapped and no flag was given.
-func (u *Unwrap) Lacks(all []*keyfile.Key) bool {
-	return !u.Given() && slices.ContainsFunc(all, func(k *keyfile.Key) bool { return k.Secret.Scheme() != "" })
 }
 
 // Source holds the flags that say where keys are: in a file, or in an environment variable.
@@ -175,23 +172,12 @@ func (s *Source) Flags(cmd *cobra.Command, identity, file, variable string) {
 	cmd.Flags().StringVar(&s.encoding, "keys-encoding", keys.Tripseal.String(), "how that variable is encoded: tripseal, hex, base64 or base64url")
 }
 
-// Check returns what is wrong with the flags.
-func (s *Source) Check(cmd *cobra.Command) error {
-	switch {
-	case s.Unwrap.Given() && s.File == "":
-		return fmt.Errorf("%s and --unwrap are for the file that --keys names", s.Unwrap.flag)
-	case cmd.Flags().Changed("keys-encoding") && s.Variable == "":
-		return errors.New("--keys-encoding is for the variable that --keys-env names")
-	}
-	if _, err := keys.ParseEncoding(s.encoding); err != nil {
-		return fmt.Errorf("--keys-encoding: %s", strings.TrimPrefix(err.Error(), "keys: "))
-	}
-	return nil
-}
-
 // FromVariable returns the keys in the environment variable.
 func (s *Source) FromVariable() (*tripseal.Ring, error) {
-	encoding, _ := keys.ParseEncoding(s.encoding)
+	encoding, err := keys.ParseEncoding(s.encoding)
+	if err != nil {
+		return nil, cli.Usage("--keys-encoding: %s", strings.TrimPrefix(err.Error(), "keys: "))
+	}
 	ring, err := keys.FromEnvironment(s.Variable, encoding)
 	if err != nil {
 		return nil, cli.Failed("--keys-env: %s", strings.TrimPrefix(err.Error(), "keys: "))

@@ -7,12 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tripseal/tripseal/cmd/tripseal/internal/certstest"
 )
 
 // startLimited starts a server that allows three connections, and returns its address.
@@ -72,14 +71,10 @@ func (h held) answered() bool {
 
 func TestAConnectionThatOnlyWaitsGivesWayToANewOne(t *testing.T) {
 	t.Parallel() // it waits until new connections count as idle
-	authority := certstest.NewAuthority(t)
-	certPEM, keyPEM := authority.Issue(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	withCertificate := httptest.NewTLSServer(nil)
+	withCertificate.Close()
 	ok := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
-	for _, secure := range []*tls.Config{nil, {InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}} {
+	for _, secure := range []*tls.Config{nil, {InsecureSkipVerify: true, Certificates: withCertificate.TLS.Certificates}} {
 		address := startLimited(t, ok, secure)
 		for range 3 {
 			hold(t, address, nil) // says nothing

@@ -68,15 +68,16 @@ func TestAFlagOnTheCommandLineReplacesTheField(t *testing.T) {
 func TestAFileWithAMistakeIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"single_use: true":         `line 1: there is no field "single_use"`,
-		"audience: a\naudience: b": "line 2: audience is there twice",
+		"audience: a\naudience: b": `line 2: mapping key "audience" already defined at line 1`,
 		"trust: [[10.0.0.0/8]]":    "trust: must be a text",
 		"single-use: yes":          "must be true or false",
 		"max-rounds: 010":          "not a whole number",
 		"ttl: 10":                  "ttl: not a duration",
 		"audience:":                "audience: has no value",
-		"<<: {audience: a}":        "there is no field",
+		"<<: {audienc: a}":         `there is no field "audienc"`,
+		"- audience":               "not a list of fields in YAML: ",
 		"audience: a\n---\nx: b":   "one YAML document",
-		"audience: [":              "not YAML: ",
+		"audience: [":              "not a list of fields in YAML: ",
 	} {
 		if _, wrong := parseSettings(t, text); !strings.Contains(strings.Join(wrong, "\n"), want) {
 			t.Errorf("%q: %q, want %q", text, wrong, want)

@@ -24,22 +24,14 @@ func (k *proxyKeys) flags(cmd *cobra.Command) {
 	k.Flags(cmd, "age-identity", "the `FILE` of keys, which may change while the proxy runs",
 		"the environment `VARIABLE` with the keys, such as "+keys.Variable)
 	cmd.Flags().BoolVar(&k.ephemeral, "ephemeral", false, "seal with a random key that ends with this process")
+	cmd.MarkFlagsMutuallyExclusive("keys", "keys-env", "ephemeral")
 }
 
 func (k *proxyKeys) check(cmd *cobra.Command) error {
-	given := 0
-	for _, is := range []bool{k.File != "", k.Variable != "", k.ephemeral} {
-		if is {
-			given++
-		}
-	}
-	switch {
-	case given == 0:
+	if k.File == "" && k.Variable == "" && !k.ephemeral {
 		return errors.New("the keys are missing: give --keys FILE (tripseal keys new makes one), --keys-env VARIABLE, or --ephemeral to try things")
-	case given > 1:
-		return errors.New("give only one of --keys, --keys-env and --ephemeral")
 	}
-	return k.Check(cmd)
+	return cmd.ValidateFlagGroups() // cobra has seen only the flags of the command line
 }
 
 // open returns the keys, and a function that must be called when they are no longer needed.

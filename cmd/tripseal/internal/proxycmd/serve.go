@@ -175,6 +175,9 @@ func listen(address string) (net.Listener, error) {
 		}
 		return net.Listen("tcp", address)
 	}
+	if path == "" || path[0] == '@' {
+		return nil, errors.New("the socket needs a file, because its permissions say who may connect: write unix:PATH")
+	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
 		// A killed process leaves its socket behind. Remove the socket if no process serves it.
 		conn, err := net.DialTimeout("unix", path, time.Second)

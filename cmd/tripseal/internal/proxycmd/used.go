@@ -53,7 +53,7 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store tripse
 	address := u.redis
 	if u.redisEnv != "" {
 		if address = os.Getenv(u.redisEnv); address == "" {
-			return nil, nil, done, cli.Failed("the environment variable %s is not set", u.redisEnv)
+			return nil, nil, done, cli.Failed("the variable that --redis-env names is not set")
 		}
 	}
 	switch {

@@ -56,36 +56,8 @@ func (u *proxyUsers) trust(text string) error {
 	return nil
 }
 
-// settings returns the flags that were given. For each value of --identity, the map has the
-// flags that belong to it.
-func (u *proxyUsers) settings() map[string][]string {
-	given := make(map[string][]string)
-	for _, s := range []struct {
-		of, name string
-		is       bool
-	}{
-		{"header", "header", u.header != ""}, {"header", "trust", len(u.trusted) > 0},
-		{"jwt", "jwt-issuer", u.issuer != ""}, {"jwt", "jwt-audience", len(u.audiences) > 0}, {"jwt", "jwt-algorithm", len(u.algorithms) > 0},
-		{"jwt", "jwt-jwks", u.jwks != ""}, {"jwt", "resource", u.resource != ""}, {"mtls", "san", u.san != ""},
-	} {
-		if s.is {
-			given[s.of] = append(given[s.of], "--"+s.name)
-		}
-	}
-	return given
-}
-
-// check returns an error that says which setting is missing or wrong, or does not belong to
-// the given --identity.
+// check returns an error that says which setting is missing or wrong.
 func (u *proxyUsers) check(p *proxying) (err error) {
-	for of, names := range u.settings() {
-		if of != u.identity && u.identity != "" {
-			return fmt.Errorf("%s is for --identity %s", strings.Join(names, ", "), of)
-		}
-	}
-	if p.carrier.ForwardIdentity && u.identity != "header" && u.identity != "jwt" {
-		return errors.New("--forward-identity is for --identity header and jwt")
-	}
 	switch u.identity {
 	case "header":
 		switch {

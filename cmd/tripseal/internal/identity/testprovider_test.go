@@ -1,7 +1,4 @@
-// Package identitytest has an OpenID Connect provider on the loopback interface, for tests of
-// code that verifies access tokens. It signs tokens with the standard library only, so that
-// the library that verifies them is not tested against itself.
-package identitytest
+package identity
 
 import (
 	"crypto"
@@ -24,12 +21,13 @@ import (
 	"time"
 )
 
-// Audience is the audience of the tokens that [Provider.Token] returns.
-const Audience = "https://mcp.example.com/mcp"
+// testAudience is the audience of the tokens that [testProvider.Token] returns.
+const testAudience = "https://mcp.example.com/mcp"
 
-// Provider issues tokens, and serves its metadata and its public keys over HTTP. It is safe
-// for concurrent use.
-type Provider struct {
+// testProvider is an OpenID Connect provider on the loopback interface. It issues tokens, and serves its metadata and its public keys over HTTP. It is safe
+// for concurrent use. It signs tokens with the standard library only, so that the library that verifies them
+// is not tested against itself.
+type testProvider struct {
 	// Issuer is the address of the provider, and the claim iss of its tokens.
 	Issuer string
 
@@ -44,13 +42,13 @@ type Provider struct {
 
 // The paths at which the provider serves its metadata and its public keys.
 const (
-	MetadataPath = "/.well-known/openid-configuration"
-	JWKSPath     = "/keys"
+	metadataPath = "/.well-known/openid-configuration"
+	jwksPath     = "/keys"
 )
 
-// Start starts a provider that has one key, for ES256.
-func Start() *Provider {
-	p := &Provider{keys: make(map[string]crypto.Signer), fetches: make(map[string]int), instead: make(map[string]http.HandlerFunc)}
+// startProvider starts a provider that has one key, for ES256.
+func startProvider() *testProvider {
+	p := &testProvider{keys: make(map[string]crypto.Signer), fetches: make(map[string]int), instead: make(map[string]http.HandlerFunc)}
 	p.server = httptest.NewServer(p)
 	p.Issuer = p.server.URL
 	p.AddKey("ES256")
@@ -58,11 +56,11 @@ func Start() *Provider {
 }
 
 // Close stops the provider.
-func (p *Provider) Close() { p.server.Close() }
+func (p *testProvider) Close() { p.server.Close() }
 
 // AddKey makes a key for the algorithm RS256, PS256, ES256 or EdDSA, publishes the key, and
 // returns its id. From now on, the provider signs with this key.
-func (p *Provider) AddKey(algorithm string) string {
+func (p *testProvider) AddKey(algorithm string) string {
 	var signer crypto.Signer
 	var err error
 	switch algorithm {
@@ -73,7 +71,7 @@ func (p *Provider) AddKey(algorithm string) string {
 	case "EdDSA":
 		_, signer, err = ed25519.GenerateKey(rand.Reader)
 	default:
-		panic("identitytest: no key for the algorithm " + algorithm)
+		panic("no key for the algorithm " + algorithm)
 	}
 	if err != nil {
 		panic(err)
@@ -87,21 +85,21 @@ func (p *Provider) AddKey(algorithm string) string {
 }
 
 // RemoveKey removes a key from the published keys.
-func (p *Provider) RemoveKey(id string) {
+func (p *testProvider) RemoveKey(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.keys, id)
 }
 
 // Key returns the key with this id, or nil if there is none or it was removed.
-func (p *Provider) Key(id string) crypto.Signer {
+func (p *testProvider) Key(id string) crypto.Signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.keys[id]
 }
 
 // Newest returns the id of the key that was added last.
-func (p *Provider) Newest() string {
+func (p *testProvider) Newest() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newest
@@ -109,20 +107,20 @@ func (p *Provider) Newest() string {
 
 // Answer makes the handler answer all requests for the path from now on. With a nil
 // handler, the provider answers them itself, as it did in the beginning.
-func (p *Provider) Answer(path string, handler http.HandlerFunc) {
+func (p *testProvider) Answer(path string, handler http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instead[path] = handler
 }
 
 // Fetches returns how often the path was requested.
-func (p *Provider) Fetches(path string) int {
+func (p *testProvider) Fetches(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fetches[path]
 }
 
-func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *testProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.fetches[r.URL.Path]++
 	instead := p.instead[r.URL.Path]
@@ -130,9 +128,9 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case instead != nil:
 		instead(w, r)
-	case r.URL.Path == MetadataPath:
-		json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer, "jwks_uri": p.Issuer + JWKSPath})
-	case r.URL.Path == JWKSPath:
+	case r.URL.Path == metadataPath:
+		json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer, "jwks_uri": p.Issuer + jwksPath})
+	case r.URL.Path == jwksPath:
 		w.Write(p.JWKS())
 	default:
 		http.NotFound(w, r)
@@ -140,12 +138,12 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // JWKS returns the public keys as a JSON Web Key Set.
-func (p *Provider) JWKS() []byte {
+func (p *testProvider) JWKS() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	set := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(p.keys)) {
-		jwk := JWK(p.keys[id].Public())
+		jwk := publicJWK(p.keys[id].Public())
 		jwk["kid"], jwk["use"] = id, "sig"
 		set = append(set, jwk)
 	}
@@ -156,8 +154,8 @@ func (p *Provider) JWKS() []byte {
 	return text
 }
 
-// JWK returns a public key as the members of a JSON Web Key.
-func JWK(public crypto.PublicKey) map[string]any {
+// publicJWK returns a public key as the members of a JSON Web Key.
+func publicJWK(public crypto.PublicKey) map[string]any {
 	switch public := public.(type) {
 	case *rsa.PublicKey:
 		return map[string]any{"kty": "RSA", "n": encode(public.N.Bytes()), "e": encode([]byte{byte(public.E >> 16), byte(public.E >> 8), byte(public.E)})}
@@ -171,24 +169,24 @@ func JWK(public crypto.PublicKey) map[string]any {
 	case ed25519.PublicKey:
 		return map[string]any{"kty": "OKP", "crv": "Ed25519", "x": encode(public)}
 	}
-	panic(fmt.Sprintf("identitytest: no JWK for a %T", public))
+	panic(fmt.Sprintf("no JWK for a %T", public))
 }
 
 // Claims returns the claims of an access token that is valid for an hour.
-func (p *Provider) Claims(subject string, now time.Time) map[string]any {
+func (p *testProvider) Claims(subject string, now time.Time) map[string]any {
 	return map[string]any{
-		"iss": p.Issuer, "sub": subject, "aud": Audience,
+		"iss": p.Issuer, "sub": subject, "aud": testAudience,
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}
 }
 
 // Token returns an access token that is valid for an hour, signed with the newest key.
-func (p *Provider) Token(subject string) string {
+func (p *testProvider) Token(subject string) string {
 	return p.Sign(p.Claims(subject, time.Now()))
 }
 
 // Sign returns a token with these claims, signed with the newest key.
-func (p *Provider) Sign(claims map[string]any) string {
+func (p *testProvider) Sign(claims map[string]any) string {
 	id := p.Newest()
 	algorithm, _, _ := strings.Cut(id, "-")
 	return p.SignWith(id, map[string]any{"alg": algorithm, "kid": id, "typ": "at+jwt"}, claims)
@@ -196,7 +194,7 @@ func (p *Provider) Sign(claims map[string]any) string {
 
 // SignWith returns a token with this header and these claims, signed with the key that has
 // this id. The header's member alg names the algorithm.
-func (p *Provider) SignWith(id string, header, claims map[string]any) string {
+func (p *testProvider) SignWith(id string, header, claims map[string]any) string {
 	texts := make([][]byte, 2)
 	for i, value := range []map[string]any{header, claims} {
 		var err error
@@ -205,12 +203,12 @@ func (p *Provider) SignWith(id string, header, claims map[string]any) string {
 		}
 	}
 	algorithm, _ := header["alg"].(string)
-	return Compact(p.Key(id), algorithm, string(texts[0]), string(texts[1]))
+	return compact(p.Key(id), algorithm, string(texts[0]), string(texts[1]))
 }
 
-// Compact returns a token with exactly this header and this payload. The token is signed with
+// compact returns a token with exactly this header and this payload. The token is signed with
 // this algorithm, even if the header names another one.
-func Compact(key crypto.Signer, algorithm, header, payload string) string {
+func compact(key crypto.Signer, algorithm, header, payload string) string {
 	text := encode([]byte(header)) + "." + encode([]byte(payload))
 	return text + "." + encode(signature(key, algorithm, []byte(text)))
 }
@@ -234,7 +232,7 @@ func signature(key crypto.Signer, algorithm string, text []byte) []byte {
 			s.FillBytes(signed[32:])
 		}
 	default:
-		panic("identitytest: no signature for the algorithm " + strconv.Quote(algorithm))
+		panic("no signature for the algorithm " + strconv.Quote(algorithm))
 	}
 	if err != nil {
 		panic(err)

@@ -1,5 +1,4 @@
-// Package certstest makes certificates for tests.
-package certstest
+package main
 
 import (
 	"crypto/ecdsa"
@@ -17,15 +16,15 @@ import (
 	"time"
 )
 
-// Authority issues certificates.
-type Authority struct {
+// authority issues certificates.
+type authority struct {
 	PEM  []byte // its own certificate
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// Leaf says for whom a certificate is issued, and when it is valid.
-type Leaf struct {
+// leaf says for whom a certificate is issued, and when it is valid.
+type leaf struct {
 	DNS      []string
 	URIs     []string
 	Emails   []string
@@ -34,10 +33,10 @@ type Leaf struct {
 	NotBefore time.Time // the zero time means yesterday
 }
 
-// NewAuthority makes an authority with a new key. The authority signs its own certificate.
-func NewAuthority(t testing.TB) *Authority {
+// newAuthority makes an authority with a new key. The authority signs its own certificate.
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
-	a := &Authority{key: newKey(t)}
+	a := &authority{key: newKey(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -55,14 +54,14 @@ func NewAuthority(t testing.TB) *Authority {
 }
 
 // Issue returns a certificate and its key in PEM form, for servers and clients alike. An IP
-// address in leaf.DNS becomes an address in the certificate, not a host name.
-func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
+// address in of.DNS becomes an address in the certificate, not a host name.
+func (a *authority) Issue(t testing.TB, of leaf) (cert, key []byte) {
 	t.Helper()
-	if leaf.NotAfter.IsZero() {
-		leaf.NotAfter = time.Now().Add(time.Hour)
+	if of.NotAfter.IsZero() {
+		of.NotAfter = time.Now().Add(time.Hour)
 	}
-	if leaf.NotBefore.IsZero() {
-		leaf.NotBefore = time.Now().Add(-24 * time.Hour)
+	if of.NotBefore.IsZero() {
+		of.NotBefore = time.Now().Add(-24 * time.Hour)
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
@@ -70,19 +69,19 @@ func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "test"},
-		NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
+		NotBefore: of.NotBefore, NotAfter: of.NotAfter,
 		KeyUsage:       x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		EmailAddresses: leaf.Emails,
+		EmailAddresses: of.Emails,
 	}
-	for _, name := range leaf.DNS {
+	for _, name := range of.DNS {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
 		} else {
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	for _, text := range leaf.URIs {
+	for _, text := range of.URIs {
 		uri, err := url.Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -104,10 +103,10 @@ func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
 
 // Files writes a new certificate, its key, and the authority into a new directory, and
 // returns the names of the files.
-func (a *Authority) Files(t testing.TB, leaf Leaf) (cert, key, authority string) {
+func (a *authority) Files(t testing.TB, of leaf) (cert, key, authority string) {
 	t.Helper()
 	dir := t.TempDir()
-	certPEM, keyPEM := a.Issue(t, leaf)
+	certPEM, keyPEM := a.Issue(t, of)
 	for name, text := range map[string][]byte{"cert.pem": certPEM, "key.pem": keyPEM, "ca.pem": a.PEM} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
