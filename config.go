@@ -321,7 +321,7 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 }
 
 // Codec returns the codec that seals tokens of the given purpose, such as cursors, with this boundary's keys. It
-// returns nil if no format of the boundary is a [NativeFormat] or a [RecordFormat]. For cursors, call cursor.ConfigOf
+// returns nil if no format of the boundary is a [NativeFormat] or a [RecordFormat]. For cursors, call cursor.New
 // instead, which uses this method.
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
