@@ -84,7 +84,6 @@ func (b *Boundary) mint(
 		return "", failedBecause(ReasonTooLarge,
 			"the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
-	round.expires = claims.Expires
 	return token, nil
 }
 

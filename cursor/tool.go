@@ -86,7 +86,7 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	}
 	except := ""
 	if len(o.Unbound) > 0 {
-		except = ", except " + strings.Join(o.Unbound, ", ")
+		except = `, except "` + strings.Join(o.Unbound, `", "`) + `"`
 	}
 	added, err := json.Marshal(map[string]any{o.Cursor: map[string]any{
 		"type": []string{"string", "null"},

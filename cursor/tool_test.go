@@ -39,7 +39,7 @@ func TestWhatIsLeftOfTheArgumentsStaysAsItIsWritten(t *testing.T) {
 func TestTheListedSchemaIsTheAuthorsWithTheCursor(t *testing.T) {
 	options := pageOptions(t, cursor.PageOptions{Cursor: `c"`, Unbound: []string{"b"}})
 	property := `"c\"":{"description":"Where to go on: the cursor that came with the page before, ` +
-		`with the other arguments unchanged, except b. Leave it out for the first page.","type":["string","null"]}`
+		`with the other arguments unchanged, except \"b\". Leave it out for the first page.","type":["string","null"]}`
 	for schema, want := range map[string]string{
 		`{"properties":{"b":1e400}, "type":"object"}`:  `{"properties":{"b":1e400,` + property + `}, "type":"object"}`,
 		`{ "prop\u0065rties" : {"z" : {} , "b":{} } }`: `{ "prop\u0065rties" : {"z" : {} , "b":{},` + property + `} }`,
@@ -49,7 +49,7 @@ func TestTheListedSchemaIsTheAuthorsWithTheCursor(t *testing.T) {
 		}
 	}
 	options.Unbound = nil
-	property = strings.Replace(property, `, except b`, "", 1)
+	property = strings.Replace(property, `, except \"b\"`, "", 1)
 	for schema, want := range map[string]string{
 		`{}`:                    `{"properties":{` + property + `}}`,
 		` { "type":"object" } `: ` { "type":"object","properties":{` + property + `}} `,

@@ -278,7 +278,7 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 	}
 	handler := func(context.Context, *mcp.CallToolRequest, clash, *key) ([]row, *key, error) { return nil, nil, nil }
 	for name, register := range map[string]func(){
-		"clash": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
+		"clash":      func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
 		"nil":        func() { gosdk.AddPagedTool(nil, &mcp.Tool{Name: "t"}, listRows, nil) },
 		"no tool":    func() { gosdk.AddPagedTool(protected, nil, listRows, nil) },
 		"no handler": func() { gosdk.AddPagedTool[listArgs, key, row](protected, &mcp.Tool{Name: "t"}, nil, nil) },
