@@ -55,8 +55,7 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	resolved.Unbound = slices.Clone(resolved.Unbound)
 	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultMaxPaged, limit))
 	if most := resolved.MaxArguments; most < 0 || most > limit {
-		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, "+
-			"which is tripseal.Config.MaxArguments", most, limit)
+		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d", most, limit)
 	}
 	return resolved, nil
 }
@@ -113,18 +112,17 @@ func insert(object, member string) string {
 	return before + member + object[end:]
 }
 
-// OutputSchema returns the JSON of the tool's output schema. The parameter is the JSON of the
-// schema of one item, or nil if the items are not described.
+// OutputSchema returns the JSON of the tool's output schema. The parameter is the JSON of the schema of one item, or
+// nil if the items are not described.
 func (o *PageOptions) OutputSchema(item json.RawMessage) ([]byte, error) {
-	items, next := map[string]any{"type": "array"}, map[string]any{"type": "string"}
+	items := map[string]any{"type": "array"}
 	if item != nil {
 		items["items"] = item
 	}
-	next["description"] = "Where the next page begins. There is none on the last page."
+	const ends = "Where the next page begins. There is none on the last page."
+	next := map[string]any{"type": "string", "description": ends}
 	return json.Marshal(map[string]any{
-		"type":       "object",
-		"properties": map[string]any{o.Items: items, o.NextCursor: next},
-		"required":   []string{o.Items},
+		"type": "object", "required": []string{o.Items}, "properties": map[string]any{o.Items: items, o.NextCursor: next},
 	})
 }
 
