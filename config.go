@@ -272,7 +272,8 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimElicit // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
+			// An unsealed format needs a waiver for every claim, but from here on these two count as not waived.
+			format.waives &^= ClaimSingleUse | ClaimElicit
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that the key source is told only if New accepts the config
