@@ -65,8 +65,8 @@ func (r *Round) First() bool { return !r.opened }
 // [ClaimQuestions] because the token's format cannot carry questions. To check an answer, call [Round.Accepts].
 func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
-// FlowEnds returns when the round's flow ends by [Config.MaxFlow], or the zero time if nothing was asked in the flow yet,
-// or there is no limit. An adapter that asks during the call waits for no answer beyond that.
+// FlowEnds returns when the round's flow ends by [Config.MaxFlow], or the zero time if nothing was asked in the flow
+// yet, or there is no limit. An adapter that asks during the call waits for no answer beyond that.
 func (r *Round) FlowEnds() (at time.Time) {
 	if b := r.boundary; b != nil && r.claims.Flow != [16]byte{} && b.config.MaxFlow != NoLimit {
 		at = time.UnixMilli(r.claims.FlowStart).Add(b.config.MaxFlow)
@@ -241,7 +241,8 @@ type questionList struct {
 	order string // two bytes for each question, sorted by key: where the question begins in questionList.text
 }
 
-const _ = uint16(MaxQuestions * (2 + MaxQuestionKey)) // compiles only if two bytes can hold every position in a text of questions
+// This compiles only if two bytes can hold every position in a text of questions.
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey))
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {

@@ -103,7 +103,8 @@ func (b *Boundary) next(
 		}
 	}
 	if state != nil && len(*state) > b.config.MaxState {
-		return claims, failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
+		return claims, failedBecause(ReasonTooLarge,
+			"the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
 	}
 	if !wellFormed(questions) {
 		return claims, failedBecause(ReasonBadQuestions,

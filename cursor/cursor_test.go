@@ -676,7 +676,14 @@ func TestAPagePrintsNothingOfItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := fmt.Sprintf("%v %+v %s %#v %v", page, page, page, page, page.LogValue()); strings.Contains(text, "hush") {
+	var out bytes.Buffer
+	for _, value := range []any{page, &page} {
+		fmt.Fprintf(&out, "%v %+v %s %#v %q %x", value, value, value, value, value, value)
+		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "page", value)
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "page", value)
+	}
+	hex := fmt.Sprintf("%x", "hush")
+	if text := out.String(); strings.Contains(text, "hush") || strings.Contains(text, hex) || !strings.Contains(text, "cursor.Page(1)") {
 		t.Errorf("a page prints its request: %s", text)
 	}
 }

@@ -22,9 +22,9 @@ var (
 	ErrInvalid = errors.New("tripseal: invalid cursor")
 )
 
-// Error means that a cursor was not opened or not issued. Use errors.As to get it if your own code must know the reason,
-// which the client must not see: send the client what [Wire] returns. errors.Is matches the error of a cursor that was
-// not opened with [ErrExpired] or [ErrInvalid], and its text says no more than that.
+// Error means that a cursor was not opened or not issued. Use errors.As to get it if your own code must know the
+// reason, which the client must not see: send the client what [Wire] returns. errors.Is matches the error of a cursor
+// that was not opened with [ErrExpired] or [ErrInvalid], and its text says no more than that.
 type Error struct {
 	Op     tripseal.Op     `json:"-"` // OpIssue if a cursor was not issued; anything else means that it was not opened
 	Reason tripseal.Reason `json:"-"` // tells the operator why

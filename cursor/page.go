@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -49,14 +48,9 @@ func NewPage(number int, position []byte, next func(context.Context, NextPage) (
 	return Page{number: number, position: position, next: next}
 }
 
-// String returns the page's number, without position, user or arguments. So printing a page is safe.
-func (p Page) String() string { return "cursor.Page(" + strconv.Itoa(p.number) + ")" }
-
-// Format writes what String returns, so that no verb of package fmt shows the position.
-func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
-
-// LogValue returns what String returns, so that slog shows no position either.
-func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
+// Format writes the page's number, without position, user or arguments, for every verb of package fmt. So printing a
+// page is safe.
+func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, "cursor.Page("+strconv.Itoa(p.number)+")") }
 
 // First reports whether this is the first page. On the first page, begin the list at its start.
 func (p *Page) First() bool { return p.number == 0 }
