@@ -194,11 +194,7 @@ func between[T int | time.Duration](name string, value, low, high T) error {
 	if low <= value && value <= high {
 		return nil
 	}
-	hint := ""
-	if d, ok := any(value).(time.Duration); ok && 0 < d && d < time.Millisecond {
-		hint = fmt.Sprintf("; was %d*time.Second meant?", d)
-	}
-	return fmt.Errorf("tripseal: Config.%s is %v, not between %v and %v%s", name, value, low, high, hint)
+	return fmt.Errorf("tripseal: Config.%s is %v, not between %v and %v", name, value, low, high)
 }
 
 func orNoLimit(value time.Duration, err error) error {
@@ -276,7 +272,8 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimElicit // an unsealed format needs a waiver for every claim, but from here on these two count as not waived
+			// An unsealed format needs a waiver for every claim, but from here on these two count as not waived.
+			format.waives &^= ClaimSingleUse | ClaimElicit
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that the key source is told only if New accepts the config
@@ -321,7 +318,7 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 }
 
 // Codec returns the codec that seals tokens of the given purpose, such as cursors, with this boundary's keys. It
-// returns nil if no format of the boundary is a [NativeFormat] or a [RecordFormat]. For cursors, call cursor.ConfigOf
+// returns nil if no format of the boundary is a [NativeFormat] or a [RecordFormat]. For cursors, call cursor.New
 // instead, which uses this method.
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
@@ -336,12 +333,6 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	}
 	return nil
 }
-
-// Missing returns the given claims that the tokens sealed by this boundary do not prove. It leaves out the claims that
-// [Config.Waive] names. But with an unsealed format, such as compat.Plaintext, [ClaimElicit] and [ClaimSingleUse] are
-// missing even if they are waived. Call Missing when you register a handler that relies on a claim, and refuse the
-// boundary if the claim is missing.
-func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the config with its defaults filled in, except in Format, URLTTL and Logger: these stay zero if they
 // were zero. An adapter reads the boundary's limits and logger from this config.

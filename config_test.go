@@ -35,7 +35,7 @@ func TestConfigErrorsTeach(t *testing.T) {
 		"long audience":               {tripseal.Config{Keys: ring, Audience: strings.Repeat("a", 1025)}, "1025 bytes"},
 		"a source without a ring":     {tripseal.Config{Keys: sourceFunc(func() *tripseal.Ring { return nil }), Audience: "a"}, "has no ring"},
 		"a source that panics":        {tripseal.Config{Keys: sourceFunc(func() *tripseal.Ring { panic("x") }), Audience: "a"}, "has no ring"},
-		"TTL without a unit":          {tripseal.Config{Keys: ring, Audience: "a", TTL: 600}, "was 600*time.Second meant?"},
+		"TTL without a unit":          {tripseal.Config{Keys: ring, Audience: "a", TTL: 600}, "not between"},
 		"negative TTL":                {tripseal.Config{Keys: ring, Audience: "a", TTL: -1}, "Config.TTL"},
 		"endless TTL":                 {tripseal.Config{Keys: ring, Audience: "a", TTL: 1 << 62}, "Config.TTL"},
 		"tiny TTL":                    {tripseal.Config{Keys: ring, Audience: "a", TTL: time.Microsecond}, "Config.TTL"},

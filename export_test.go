@@ -8,3 +8,6 @@ func (r *Round) Number() int { return r.claims.Round }
 func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	return r.keys.sealers[id][purpose].seals.Load()
 }
+
+// Waived returns the claims that the boundary does without for the token's format.
+func (r *Round) Waived() ClaimSet { return r.waived }

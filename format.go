@@ -254,7 +254,7 @@ const (
 	ClaimQuestions                      // which questions were asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // an id of this round, so that a replay store can make the token work only once
-	ClaimElicit                         // whether package elicit wrote the state, which no other handler may get, or a handler did
+	ClaimElicit                         // whether package elicit wrote the state, which no other handler may get
 
 	claimsEnd
 	allClaims = claimsEnd - 1

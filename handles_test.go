@@ -284,11 +284,7 @@ func TestStatesCursorsAndHandlesAreThreeThings(t *testing.T) {
 			h := s.handles(t, "session", 0)
 			handle := h.seal(t, alice, session)
 			h.accept(t, alice, handle, session)
-			config, ok := cursor.ConfigOf(s.Boundary)
-			if !ok {
-				t.Fatal("no cursors")
-			}
-			cursors := must(cursor.New(config))
+			cursors := must(cursor.New(s.Boundary, cursor.Options{}))
 			list := tripseal.Request{Method: "tools/list", Principal: alice}
 			page := must(cursors.Open(t.Context(), list, ""))
 			next := must(page.Next(t.Context(), cursor.NextPage{Position: []byte(session)}))

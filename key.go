@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -84,11 +83,10 @@ func weakness(secret []byte) string {
 	case n >= minSecret && allAlike(secret):
 		return "every byte is the same: was the secret ever filled?"
 	case n > 0 && isText(secret):
-		return textInsteadOfBytes(secret)
+		return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed, "+
+			"or a key in hex or base64, which keys.FromText decodes, or in the form of tripseal.ParseKey", n)
 	case n < minSecret:
 		return fmt.Sprintf("%d bytes are too few", n)
-	case n == minSecret+1 && secret[n-1] == '\n':
-		return fmt.Sprintf("%d bytes are too many, of which the last is a line end", n)
 	case n > minSecret:
 		return fmt.Sprintf("%d bytes are too many", n)
 	}
@@ -102,26 +100,6 @@ func weakness(secret []byte) string {
 // text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
-}
-
-// textInsteadOfBytes returns the error text for a secret that is text. It says what kind of text that is, and what to
-// use instead.
-func textInsteadOfBytes(text []byte) string {
-	word := string(bytes.TrimSpace(text))
-	if strings.HasPrefix(word, keyTextPrefix) {
-		return "this is the text of a key, not its bytes; use tripseal.ParseKey"
-	}
-	if raw, err := hex.DecodeString(word); err == nil && len(raw) == minSecret {
-		return "this is the hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"
-	}
-	encoding, name := base64.RawStdEncoding, "keys.Base64"
-	if strings.ContainsAny(word, "-_") {
-		encoding, name = base64.RawURLEncoding, "keys.Base64URL"
-	}
-	if raw, err := encoding.DecodeString(strings.TrimSuffix(word, "=")); err == nil && len(raw) == minSecret {
-		return "this is the base64 text of 32 bytes; decode it, or use keys.FromText with " + name
-	}
-	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
 // newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey calls it with more than minSecret

@@ -181,20 +181,6 @@ func (r *Round) Answered(ctx context.Context) {
 	}
 }
 
-// Completed tells the log that a handler returned a state although its result asks no question. An adapter must not
-// send that state: the client would never send it back, and everybody could read it.
-func (r *Round) Completed(ctx context.Context) {
-	b := r.boundary
-	if b == nil {
-		return
-	}
-	e := b.event(OpSeal, time.Time{}, r, nil, "")
-	b.logContext(ctx, slog.LevelError, "tripseal: a complete result has a state, which was removed: "+
-		"to send a state without questions, set an InputRequests that is empty and not nil (official SDK), "+
-		"or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
-		slog.String("method", e.Method), slog.String("target", e.Target))
-}
-
 // observe passes the event to the observer, if there is one, and ignores a panic of the observer.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {

@@ -20,12 +20,8 @@ func TestQuestionsComeBack(t *testing.T) {
 		{Key: "bin\x00\xffary", Kind: tripseal.KindForm},
 	}
 	round := s.accept(t, deploy(), s.first(t, deploy(), step, asked...))
-	got, pinned := round.Questions()
-	if !pinned || !slices.Equal(got, asked) {
-		t.Errorf("%v came back as %v", asked, got)
-	}
 	if got := slices.Collect(round.Asked); !slices.Equal(got, asked) {
-		t.Errorf("%v are said to be asked, not %v", got, asked)
+		t.Errorf("%v came back as %v", asked, got)
 	}
 	for q := range round.Asked {
 		if q != asked[0] {
@@ -36,7 +32,6 @@ func TestQuestionsComeBack(t *testing.T) {
 	if state, ok := round.State(); !ok || state != step {
 		t.Errorf("the state beside them came back as %q", state)
 	}
-	got[0].Key = "changed"
 	if !round.Accepts("confirm", tripseal.KindForm) {
 		t.Error("the round changed through the slice it returned")
 	}

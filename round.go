@@ -22,7 +22,6 @@ type Round struct {
 	contents            // what the request's token holds; zero on a first round
 	arguments []byte    // the digest of the arguments, computed by a format that is not native; nil until it is known
 	waived    ClaimSet  // the claims that the operator waived for the token's format
-	expires   int64     // the expiry of the last token that this round sealed, in Unix milliseconds; 0 if it sealed none
 	named     bool      // true if a token says that it was sealed for this target
 	opened    bool      // true if the request's token was accepted
 }
@@ -62,34 +61,12 @@ func (r *Round) Elicit() (state string, ok bool) {
 // [Config.AskAgain] applied. On a first round nothing was asked before, so an adapter usually drops the answers.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns the questions that the previous round asked. It also returns true if this list is known to be
-// complete. It returns false, and no questions, if the operator waived [ClaimQuestions] because the token's format
-// cannot carry questions. Use Questions to see what was asked; to check an answer, call [Round.Accepts].
-func (r *Round) Questions() (questions []Question, pinned bool) {
-	return slices.Collect(r.questions.inOrder), r.waived&ClaimQuestions == 0
-}
-
-// Asked yields the same questions as Questions, but makes no slice of them. Use it where a call must not allocate:
-//
-//	for question := range round.Asked
+// Asked yields the questions that the previous round asked: see slices.Collect. It yields none if the operator waived
+// [ClaimQuestions] because the token's format cannot carry questions. To check an answer, call [Round.Accepts].
 func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
-// Waived returns the claims that the operator waived because the token's format cannot carry them. It is zero on a
-// first round. For an unsealed format, such as compat.Plaintext, the result has neither [ClaimElicit] nor
-// [ClaimSingleUse], even if the operator waived them. An adapter calls Waived to find out what it must check itself.
-func (r *Round) Waived() ClaimSet { return r.waived }
-
-// Expires returns the expiry of the last token that this round sealed, or the zero time if it sealed none. An adapter
-// that waits for an answer during the call stops waiting at that time.
-func (r *Round) Expires() (at time.Time) {
-	if r.expires != 0 {
-		at = time.UnixMilli(r.expires)
-	}
-	return at
-}
-
-// FlowEnds returns when the round's flow ends by [Config.MaxFlow], or the zero time if nothing was asked in the flow yet,
-// or there is no limit. An adapter that asks during the call waits for no answer beyond that.
+// FlowEnds returns when the round's flow ends by [Config.MaxFlow], or the zero time if nothing was asked in the flow
+// yet, or there is no limit. An adapter that asks during the call waits for no answer beyond that.
 func (r *Round) FlowEnds() (at time.Time) {
 	if b := r.boundary; b != nil && r.claims.Flow != [16]byte{} && b.config.MaxFlow != NoLimit {
 		at = time.UnixMilli(r.claims.FlowStart).Add(b.config.MaxFlow)
@@ -264,7 +241,8 @@ type questionList struct {
 	order string // two bytes for each question, sorted by key: where the question begins in questionList.text
 }
 
-const _ = uint16(MaxQuestions * (2 + MaxQuestionKey)) // compiles only if two bytes can hold every position in a text of questions
+// This compiles only if two bytes can hold every position in a text of questions.
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey))
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {

@@ -84,7 +84,6 @@ func (b *Boundary) mint(
 		return "", failedBecause(ReasonTooLarge,
 			"the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
-	round.expires = claims.Expires
 	return token, nil
 }
 
@@ -104,7 +103,8 @@ func (b *Boundary) next(
 		}
 	}
 	if state != nil && len(*state) > b.config.MaxState {
-		return claims, failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
+		return claims, failedBecause(ReasonTooLarge,
+			"the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
 	}
 	if !wellFormed(questions) {
 		return claims, failedBecause(ReasonBadQuestions,

@@ -193,15 +193,6 @@ func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
 	if round.Waived() != allClaims&^never {
 		t.Errorf("waived for an unsealed state: %v", round.Waived())
 	}
-	if s.Missing(allClaims) != 0 {
-		t.Errorf("the native format lacks %v", s.Missing(allClaims))
-	}
-	sealing := newService(t, tripseal.Config{
-		Format: open{tools: []string{"other"}}, Waive: allClaims, AlsoOpen: []tripseal.Accepted{{Format: tripseal.NativeFormat(keys)}},
-	})
-	if missing := sealing.Missing(allClaims); missing != never {
-		t.Errorf("an unsealed format lacks only %v", missing)
-	}
 }
 
 func TestAnUnsealedFormatIsSaidOutLoud(t *testing.T) {

@@ -35,14 +35,12 @@ func ToolCursors(boundary *tripseal.Boundary, own cursor.Issuer) cursor.Issuer {
 }
 
 func nativeCursors(boundary *tripseal.Boundary, maxPosition int) cursor.Issuer {
-	config, ok := cursor.ConfigOf(boundary)
-	if !ok {
+	if boundary.Codec(tripseal.PurposeCursor) == nil {
 		return nil
 	}
-	config.MaxPosition = maxPosition
-	cursors, err := cursor.New(config)
+	cursors, err := cursor.New(boundary, cursor.Options{MaxPosition: maxPosition})
 	if err != nil {
-		panic("adapter: " + err.Error()) // happens only if the config above is wrong
+		panic("adapter: " + err.Error()) // happens only if the options above are wrong
 	}
 	return cursors
 }

@@ -54,9 +54,11 @@ func TestCursorsOfToolsNeedAUserIfTheBoundarySaysSo(t *testing.T) {
 		}
 		var issuer cursor.Issuer
 		if own {
-			config, _ := cursor.ConfigOf(boundary)
-			config.RequireUser = false
-			if issuer, err = cursor.New(config); err != nil {
+			lenient, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if issuer, err = cursor.New(lenient, cursor.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}

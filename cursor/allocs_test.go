@@ -5,14 +5,12 @@ package cursor_test
 import (
 	"log/slog"
 	"testing"
-
-	"github.com/tripseal/tripseal/cursor"
 )
 
 // Under the race detector a sync.Pool drops items at random, so this test is left out there.
 func TestACursorCostsFewAllocations(t *testing.T) {
 	ring := newRing(t)
-	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
+	cursors, err := newCursors(settings{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

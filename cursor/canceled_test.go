@@ -17,7 +17,7 @@ import (
 // ReasonCanceled, and the log has no error.
 func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
-	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	cursors, err := newCursors(settings{Keys: tripseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	var rejected *cursor.RejectError
+	var rejected *cursor.Error
 	if _, err := cursors.Open(ctx, request, text); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCanceled {
 		t.Errorf("opened: %v", err)
 	}
@@ -40,7 +40,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var failed *cursor.IssueError
+	var failed *cursor.Error
 	if _, err := first.Next(ctx, cursor.NextPage{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != tripseal.ReasonCanceled {
 		t.Errorf("issued: %v", err)
 	}

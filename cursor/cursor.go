@@ -1,7 +1,7 @@
 // Package cursor seals pagination cursors. A cursor tells the server where the next page begins; the client keeps it
 // and sends it back, and the server stores nothing.
 //
-//	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "rows.example.com"})
+//	cursors, err := cursor.New(boundary, cursor.Options{})
 //	…
 //	page, err := cursors.Open(ctx, request, token) // "" is the first page
 //	rows := query(page.Position())
@@ -17,20 +17,16 @@
 package cursor
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/tripseal/tripseal"
 	"github.com/tripseal/tripseal/internal/guard"
 	"github.com/tripseal/tripseal/internal/native"
-	"github.com/tripseal/tripseal/internal/strictjson"
 )
 
 // Issuer opens cursors. Open returns a [Page], which issues the next cursor. *[Cursors] implements Issuer, and so does
@@ -43,119 +39,59 @@ type Issuer interface {
 	Open(ctx context.Context, request tripseal.Request, cursor string) (Page, error)
 }
 
-// Config says how cursors are sealed, bound and limited. Pass it to [New], which copies it. Set Keys and Audience;
-// zero is a good choice for the other fields.
-type Config struct {
-	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your boundary: the ring derives
-	// separate keys for cursors.
-	Keys tripseal.KeySource
-	// Codec seals and opens cursors in place of Keys, for example if the key is in an HSM.
-	Codec tripseal.Codec
-	// Audience names this service, in at most 1024 bytes. Services with different names refuse each other's cursors
-	// even if they share keys. Required.
-	Audience string
+// Options says how long cursors live and what they hold. Pass it to [New]. Zero is a good choice for every field.
+type Options struct {
 	// Epoch names the version of the data that positions refer to, in at most 1024 bytes. A change of the epoch makes
-	// all earlier cursors invalid: change it, for example, after a change of the schema. "" is a valid epoch.
+	// all earlier cursors invalid: change it, for example, after a change of the schema. If positions mean something
+	// in this process only, such as an index into a list in memory, set it to crypto/rand.Text().
 	Epoch string
-	// RequireUser means that a call without a user can neither get nor use a cursor. Shared cursors are an exception:
-	// see [NextPage.Shared]. Set RequireUser if every caller signs in.
-	RequireUser bool
 	// TTL is the lifetime of a cursor. 0 means 1 hour. A cursor keeps the TTL that it was issued with.
 	TTL time.Duration
-	// MaxPosition is the greatest length of a position, in bytes. 0 means 256.
+	// MaxPosition is the greatest length of a position, in bytes, up to 32 KiB. 0 means 256.
 	MaxPosition int
-	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. 0 means 4 MiB.
-	MaxArguments int
-	// Logger gets one log record for each rejection. Nil means slog.Default().
-	Logger *slog.Logger
-	// Observer gets an event, for metrics, after each attempt to issue or open a cursor. Nil means no observer.
-	Observer func(context.Context, tripseal.Event)
 }
 
 const (
-	defaultTTL          = time.Hour
-	defaultMaxPosition  = 256
-	defaultMaxArguments = 4 << 20
-
-	maxName     = 1024
 	maxTTL      = 365 * 24 * time.Hour
 	maxPosition = 32 << 10
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser, MaxArguments, Logger and Observer
-// from a boundary. It returns false if the boundary has neither a ring nor a codec. If boundaries have no audience and
-// share one [tripseal.Ephemeral] ring, they accept each other's cursors.
-func ConfigOf(boundary *tripseal.Boundary) (config Config, ok bool) {
-	codec, policy := boundary.Codec(tripseal.PurposeCursor), boundary.Config()
-	config = Config{
-		Codec: codec, Audience: policy.Audience, RequireUser: policy.RequireUser,
-		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
-	}
-	if config.Audience == "" {
-		config.Audience = "nobody else" // any name will do, because no other process has these ephemeral keys
-	}
-	return config, codec != nil
-}
-
-// RandomEpoch returns an epoch that no other process has. With it, cursors die with this process, and no replica
-// accepts another replica's cursors. Use it for positions that mean something in this process only, such as an index
-// into a list in memory.
-func RandomEpoch() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
 // Cursors issues and opens native cursors. It is safe for concurrent use. Make one when the server starts.
 type Cursors struct {
-	config  Config
+	Options
+	policy  tripseal.Config
+	codec   tripseal.Codec
 	texts   native.Texts
 	service [digestSize]byte
 }
 
-// New makes an [Issuer] of native cursors. An error says what to change in the config. Call it once, when the server
-// starts.
-func New(c Config) (*Cursors, error) {
-	chosen := c.TTL != 0
-	orDefault(&c.TTL, defaultTTL)
-	orDefault(&c.MaxPosition, defaultMaxPosition)
-	orDefault(&c.MaxArguments, defaultMaxArguments)
-	ring, isRing := c.Keys.(*tripseal.Ring)
+// New makes an [Issuer] of native cursors, with the keys, Audience, RequireUser, MaxArguments, Logger and Observer of
+// the boundary. If boundaries have no audience and share one [tripseal.Ephemeral] ring, they accept each other's
+// cursors. An error says what to change. Call New once, when the server starts.
+func New(boundary *tripseal.Boundary, o Options) (*Cursors, error) {
+	codec, policy, chosen := boundary.Codec(tripseal.PurposeCursor), boundary.Config(), o.TTL != 0
+	o.TTL, o.MaxPosition = cmp.Or(o.TTL, time.Hour), cmp.Or(o.MaxPosition, 256)
 	switch {
-	case c.Codec != nil && c.Keys != nil:
-		return nil, errors.New("cursor: Config has both Keys and Codec; set only one")
-	case c.Codec == nil && (c.Keys == nil || isRing && len(ring.IDs()) == 0):
-		return nil, errors.New("cursor: Config.Keys is missing; use the ring of your boundary, or tripseal.Ephemeral()")
-	case c.Audience == "":
-		return nil, errors.New("cursor: Config.Audience is missing; name this service, for example by its host name, " +
-			"so that another service with the same keys cannot open its cursors")
-	case len(c.Audience) > maxName || len(c.Epoch) > maxName:
-		return nil, fmt.Errorf("cursor: Config.Audience and Config.Epoch have at most %d bytes", maxName)
-	case c.TTL < time.Second || c.TTL > maxTTL:
-		return nil, fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)
-	case c.MaxPosition < 1 || c.MaxPosition > maxPosition:
-		return nil, fmt.Errorf("cursor: Config.MaxPosition is %d, not between 1 and %d", c.MaxPosition, maxPosition)
-	case c.MaxArguments < 1 || c.MaxArguments > strictjson.MaxText:
-		return nil, fmt.Errorf("cursor: Config.MaxArguments is %d, not between 1 and %d", c.MaxArguments, strictjson.MaxText)
-	case c.Codec == nil:
-		c.Codec = tripseal.RingCodec(c.Keys, tripseal.PurposeCursor)
+	case codec == nil:
+		return nil, errors.New("cursor: the boundary has neither a ring nor a codec; set tripseal.Config.Keys")
+	case len(o.Epoch) > 1024:
+		return nil, errors.New("cursor: Options.Epoch has more than 1024 bytes")
+	case o.TTL < time.Second || o.TTL > maxTTL:
+		return nil, fmt.Errorf("cursor: Options.TTL is %v, not between 1s and %v", o.TTL, maxTTL)
+	case o.MaxPosition < 1 || o.MaxPosition > maxPosition:
+		return nil, fmt.Errorf("cursor: Options.MaxPosition is %d, not between 1 and %d", o.MaxPosition, maxPosition)
 	}
-	// The key source is told only a TTL that the config sets: a file with keys for an hour is good enough for the
+	// The key source is told only a TTL that the author chose: a file with keys for an hour is good enough for the
 	// default.
-	if codec, ok := c.Codec.(interface{ Outlast(time.Duration) error }); ok && chosen {
-		if err := codec.Outlast(c.TTL); err != nil {
-			return nil, fmt.Errorf("cursor: Config.Keys: %w", err)
+	if ring, ok := codec.(interface{ Outlast(time.Duration) error }); ok && chosen {
+		if err := ring.Outlast(o.TTL); err != nil {
+			return nil, fmt.Errorf("cursor: tripseal.Config.Keys: %w", err)
 		}
 	}
-	return &Cursors{c, native.NewTexts(prefix, c.Codec), serviceDigest(c.Audience, c.Epoch)}, nil
-}
-
-func orDefault[T comparable](value *T, otherwise T) {
-	var zero T
-	if *value == zero {
-		*value = otherwise
-	}
+	// Without an audience the keys are ephemeral: no other process has them, so any name will do.
+	service := serviceDigest(cmp.Or(policy.Audience, "nobody else"), o.Epoch)
+	return &Cursors{o, policy, codec, native.NewTexts(prefix, codec), service}, nil
 }
 
 // prefix is the text that every cursor begins with.
@@ -169,26 +105,21 @@ func (c *Cursors) Open(ctx context.Context, request tripseal.Request, cursor str
 		return page, nil
 	}
 	start := time.Now()
-	fail := page.open(ctx, cursor)
-	c.report(ctx, OpOpen, start, &request, cursor, fail)
-	if fail != nil {
-		return Page{}, &RejectError{fail.reason, fail.cause}
+	if err := page.report(ctx, OpOpen, start, cursor, page.open(ctx, cursor)); err != nil {
+		return Page{}, err
 	}
 	return page, nil
 }
 
-const errAmongArguments = "the cursor is among the arguments: give Request.Arguments without the cursor, " +
-	"which differs on every page"
-
 // open sets p to the page that a cursor leads to, or returns why the cursor is refused.
-func (p *Page) open(ctx context.Context, cursor string) *failure {
+func (p *Page) open(ctx context.Context, cursor string) *Error {
 	c := p.cursors
 	// 1. Do the checks that cost nothing.
 	text, ok := strings.CutPrefix(cursor, prefix)
 	if !ok {
 		return failed(tripseal.ReasonMalformed)
 	}
-	if len(cursor) > c.maxCursor() || len(p.request.Arguments) > c.config.MaxArguments {
+	if len(cursor) > c.maxCursor() || len(p.request.Arguments) > c.policy.MaxArguments {
 		return failed(tripseal.ReasonTooLarge)
 	}
 	// 2. Check that the cursor is genuine.
@@ -204,19 +135,16 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	}
 	// 3. Check that it is bound to this request, service and user. No digest is computed for a forged cursor.
 	if fail := p.digestArguments(); fail != nil {
-		fail.reason = tripseal.ReasonArguments
+		fail.Reason = tripseal.ReasonArguments
 		return fail
 	}
 	if fail := p.bind(ctx, r.who == forEverybody); fail != nil {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // so no cursor of this server can ever open
-			return &failure{reason, guard.Explain(errAmongArguments)}
-		}
 		return failed(reason)
 	}
-	if len(r.position) > c.config.MaxPosition {
+	if len(r.position) > c.MaxPosition {
 		return failed(tripseal.ReasonTooLarge)
 	}
 	// 4. Check the times last, so that only somebody who may use the cursor learns that it expired.
@@ -232,7 +160,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 }
 
 // openText returns the payload of a genuine cursor.
-func (c *Cursors) openText(ctx context.Context, s *native.Scratch, text string) (payload []byte, fail *failure) {
+func (c *Cursors) openText(ctx context.Context, s *native.Scratch, text string) (payload []byte, fail *Error) {
 	cause := guard.Call(func() (err error) {
 		payload, err = c.texts.Open(ctx, s, text)
 		switch reason, _ := guard.Find[tripseal.Reason](err); reason {
@@ -242,11 +170,11 @@ func (c *Cursors) openText(ctx context.Context, s *native.Scratch, text string) 
 		return err
 	})
 	if cause != nil {
-		return nil, &failure{tripseal.ReasonCodecFailed, cause}
+		return nil, &Error{Reason: tripseal.ReasonCodecFailed, cause: cause}
 	}
 	return payload, fail
 }
 
 // maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without decoding it. No codec makes
 // a longer one.
-func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
+func (c *Cursors) maxCursor() int { return max(4096, 4*c.MaxPosition) }

@@ -15,7 +15,11 @@ import (
 // it opens the cursor. The cursor is bound to the other arguments, and every page has a new
 // cursor.
 func Example() {
-	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "rows.example.com"})
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	cursors, err := cursor.New(boundary, cursor.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

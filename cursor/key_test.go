@@ -22,7 +22,7 @@ func TestTheLogNamesTheKeyOfARejectedCursor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := cursor.New(cursor.Config{
+		c, err := newCursors(settings{
 			Keys: ring, Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			Observer: func(_ context.Context, e tripseal.Event) { events = append(events, e) },
 		})

@@ -37,8 +37,13 @@ func TestSourceIsToldOfAChosenTTL(t *testing.T) {
 		ttl     time.Duration
 		told    int
 		refused bool
-	}{{0, 0, false}, {2 * time.Hour, 1, false}, {48 * time.Hour, 2, true}} {
-		_, err := cursor.New(cursor.Config{Keys: source, Audience: "test", TTL: c.ttl})
+	}{{0, 0, false}, {2 * time.Hour, 1, false}, {48 * time.Hour, 1, true}} {
+		boundary, err := tripseal.New(tripseal.Config{Keys: source, Audience: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.told = nil // what the boundary told
+		_, err = cursor.New(boundary, cursor.Options{TTL: c.ttl})
 		if len(source.told) != c.told || (err != nil) != c.refused {
 			t.Errorf("TTL %v: told %v, %v", c.ttl, source.told, err)
 		}

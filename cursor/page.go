@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -38,7 +37,7 @@ type NextPage struct {
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache may serve the page with this
 	// cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for Config.TTL plus
+	// Cached is how long a cache may serve the page that holds the cursor. The cursor lives for Options.TTL plus
 	// Cached. If the keys come from a file, set keys.Options.LongestTTL to at least this sum.
 	Cached time.Duration
 }
@@ -49,14 +48,9 @@ func NewPage(number int, position []byte, next func(context.Context, NextPage) (
 	return Page{number: number, position: position, next: next}
 }
 
-// String returns the page's number, without position, user or arguments. So printing a page is safe.
-func (p Page) String() string { return "cursor.Page(" + strconv.Itoa(p.number) + ")" }
-
-// Format writes what String returns, so that no verb of package fmt shows the position.
-func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
-
-// LogValue returns what String returns, so that slog shows no position either.
-func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
+// Format writes the page's number, without position, user or arguments, for every verb of package fmt. So printing a
+// page is safe.
+func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, "cursor.Page("+strconv.Itoa(p.number)+")") }
 
 // First reports whether this is the first page. On the first page, begin the list at its start.
 func (p *Page) First() bool { return p.number == 0 }
@@ -69,29 +63,24 @@ func (p *Page) Number() int { return p.number }
 func (p *Page) Position() []byte { return p.position }
 
 // Next returns the cursor of the next page. The cursor's TTL counts from when this page was opened or, on the first
-// page, from the first call of Next. The error is an *[IssueError]. Call Next unless this page is the last.
+// page, from the first call of Next. The error is an *[Error]. Call Next unless this page is the last.
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
 	}
-	if p.cursors == nil {
-		return "", &IssueError{tripseal.ReasonMisuse, guard.Explain("the Page does not come from a successful Open")}
-	}
 	start := time.Now()
 	cursor, fail := p.issue(ctx, &next)
-	p.cursors.report(ctx, OpIssue, start, &p.request, cursor, fail)
-	if fail != nil {
-		return "", &IssueError{fail.reason, fail.cause}
-	}
-	return cursor, nil
+	return cursor, p.report(ctx, OpIssue, start, cursor, fail)
 }
 
 // issue returns the sealed cursor of the next page, or why that cursor cannot be issued.
-func (p *Page) issue(ctx context.Context, next *NextPage) (cursor string, fail *failure) {
-	config := &p.cursors.config
-	if len(next.Position) > config.MaxPosition {
-		return "", failedBecause(tripseal.ReasonTooLarge, "the position has %d bytes, more than %d: "+
-			"keep a key in it, not a row", len(next.Position), config.MaxPosition)
+func (p *Page) issue(ctx context.Context, next *NextPage) (cursor string, fail *Error) {
+	c := p.cursors
+	if c == nil {
+		return "", failedBecause(tripseal.ReasonMisuse, "the Page does not come from a successful Open")
+	}
+	if n := len(next.Position); n > c.MaxPosition {
+		return "", failedBecause(tripseal.ReasonTooLarge, "the position has %d bytes, more than %d", n, c.MaxPosition)
 	}
 	if next.Cached < 0 || next.Cached > maxTTL {
 		return "", failedBecause(tripseal.ReasonMisuse, "NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)
@@ -106,7 +95,7 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (cursor string, fail *
 		p.opened = time.Now().UnixMilli()
 	}
 	r := record{
-		who: p.binding.who, issued: p.opened, lifetime: (config.TTL + next.Cached).Milliseconds(),
+		who: p.binding.who, issued: p.opened, lifetime: (c.TTL + next.Cached).Milliseconds(),
 		number: int64(p.number) + 1, position: next.Position,
 	}
 	if !r.fits() {
@@ -116,25 +105,25 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (cursor string, fail *
 	defer s.Release()
 	s.Payload = appendRecord(s.Payload[:0], &r, &p.binding)
 	cause := guard.Call(func() (err error) {
-		cursor, err = p.cursors.texts.Seal(ctx, s)
+		cursor, err = c.texts.Seal(ctx, s)
 		return err
 	})
 	if cause != nil {
-		return "", &failure{tripseal.ReasonCodecFailed, cause}
+		return "", &Error{Reason: tripseal.ReasonCodecFailed, cause: cause}
 	}
 	return cursor, nil
 }
 
 // digestArguments computes the digest of the arguments and keeps it in p, unless p has it already.
-func (p *Page) digestArguments() *failure {
+func (p *Page) digestArguments() *Error {
 	if p.known.arguments {
 		return nil
 	}
 	if len(p.request.Method) > maxNamed || len(p.request.Target) > maxNamed {
 		return failed(tripseal.ReasonInvalidParams)
 	}
-	if n, most := len(p.request.Arguments), p.cursors.config.MaxArguments; n > most {
-		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", n, most)
+	if n, most := len(p.request.Arguments), p.cursors.policy.MaxArguments; n > most {
+		return failedBecause(tripseal.ReasonInvalidParams, "the arguments have %d bytes, more than %d", n, most)
 	}
 	sum, err := strictjson.Sum(p.request.Arguments)
 	if err != nil {
@@ -145,7 +134,7 @@ func (p *Page) digestArguments() *failure {
 }
 
 // bind sets p.binding. If shared is true, everyone may use cursors with this binding; otherwise only the caller may.
-func (p *Page) bind(ctx context.Context, shared bool) *failure {
+func (p *Page) bind(ctx context.Context, shared bool) *Error {
 	who, user := byte(forEverybody), ""
 	if !shared {
 		if fail := p.identify(ctx); fail != nil {
@@ -161,15 +150,15 @@ func (p *Page) bind(ctx context.Context, shared bool) *failure {
 	return nil
 }
 
-func (p *Page) identify(ctx context.Context) *failure {
+func (p *Page) identify(ctx context.Context) *Error {
 	if p.known.user {
 		return nil
 	}
 	user, err := p.request.Principal.Identify(ctx)
 	switch {
 	case err != nil:
-		return &failure{tripseal.ReasonPrincipalFailed, err.(*tripseal.PartError)}
-	case user == "" && p.cursors.config.RequireUser:
+		return &Error{Reason: tripseal.ReasonPrincipalFailed, cause: err.(*guard.Error)}
+	case user == "" && p.cursors.policy.RequireUser:
 		return failed(tripseal.ReasonUser)
 	}
 	p.user, p.known.user = user, true

@@ -14,15 +14,18 @@ import (
 func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T) {
 	ring := tripseal.Ephemeral()
 	serviceOf := func(ring *tripseal.Ring, audience string) service {
-		boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
+		b := &book{}
+		boundary, err := tripseal.New(tripseal.Config{
+			Keys: ring, Audience: audience, Logger: slog.New(slog.NewTextHandler(b, nil)), Observer: b.observe,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, ok := cursor.ConfigOf(boundary)
-		if !ok {
-			t.Fatal("no keys")
+		cursors, err := cursor.New(boundary, cursor.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return newService(t, config)
+		return service{cursors, b}
 	}
 	token := serviceOf(ring, "").first(t, list(), at)
 	serviceOf(ring, "").accept(t, list(), token)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ type PageOptions struct {
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
 	Items      string // the member of the result that holds the items; "" means "items"
 
-	// Unbound lists the names of arguments that may differ from page to page, for example "limit". Each must be the
+	// Unbound lists the names of arguments that may differ from page to page, for example "limit". Each is the
 	// exact name of a property at the root of the tool's schema. Nil means that all arguments must stay the same.
 	//
 	// List only arguments that decide how many items are on a page. If a filter or a tenant is unbound, a client can
@@ -55,19 +54,14 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 	resolved.Items = cmp.Or(resolved.Items, "items")
 	resolved.Unbound = slices.Clone(resolved.Unbound)
 	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultMaxPaged, limit))
-	if resolved.NextCursor == resolved.Items {
-		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
-	}
 	if most := resolved.MaxArguments; most < 0 || most > limit {
-		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, "+
-			"which is tripseal.Config.MaxArguments", most, limit)
+		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d", most, limit)
 	}
 	return resolved, nil
 }
 
 // InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if
-// a property has the cursor's name in any case, or if Unbound has a name that is no property, or one name twice.
-// Register the tool with the returned schema.
+// a property has the cursor's name in any case. Register the tool with the returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
 	root := strictjson.ReadMembers(text)
@@ -79,10 +73,8 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 			}
 		}
 	}
-	var names []string
 	properties := strictjson.ReadMembers(object)
 	for member, ok := properties.Next(); ok; member, ok = properties.Next() {
-		names = append(names, member.Name)
 		if strings.EqualFold(member.Name, o.Cursor) {
 			return nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another",
 				member.Name)
@@ -91,16 +83,9 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	if !root.Whole() || !properties.Whole() {
 		return nil, errors.New("the input schema or its properties cannot be read as a JSON object")
 	}
-	except, separator := "", ", except "
-	for i, name := range o.Unbound {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: "+
-				"write a name from the properties at the root of the schema, in the same case", name)
-		}
-		if slices.Contains(o.Unbound[:i], name) {
-			return nil, fmt.Errorf("%q is in PageOptions.Unbound twice", name)
-		}
-		except, separator = except+separator+strconv.Quote(name), ", "
+	except := ""
+	if len(o.Unbound) > 0 {
+		except = `, except "` + strings.Join(o.Unbound, `", "`) + `"`
 	}
 	added, err := json.Marshal(map[string]any{o.Cursor: map[string]any{
 		"type": []string{"string", "null"},
@@ -127,18 +112,17 @@ func insert(object, member string) string {
 	return before + member + object[end:]
 }
 
-// OutputSchema returns the JSON of the tool's output schema. The parameter is the JSON of the
-// schema of one item, or nil if the items are not described.
+// OutputSchema returns the JSON of the tool's output schema. The parameter is the JSON of the schema of one item, or
+// nil if the items are not described.
 func (o *PageOptions) OutputSchema(item json.RawMessage) ([]byte, error) {
-	items, next := map[string]any{"type": "array"}, map[string]any{"type": "string"}
+	items := map[string]any{"type": "array"}
 	if item != nil {
 		items["items"] = item
 	}
-	next["description"] = "Where the next page begins. There is none on the last page."
+	const ends = "Where the next page begins. There is none on the last page."
+	next := map[string]any{"type": "string", "description": ends}
 	return json.Marshal(map[string]any{
-		"type":       "object",
-		"properties": map[string]any{o.Items: items, o.NextCursor: next},
-		"required":   []string{o.Items},
+		"type": "object", "required": []string{o.Items}, "properties": map[string]any{o.Items: items, o.NextCursor: next},
 	})
 }
 
@@ -244,7 +228,7 @@ func ServePage[At, Item any](
 }
 
 // decode returns the position of a page. If the type At has changed since the cursor was issued, the position may not
-// fit it. To be safe, change [Config.Epoch] whenever the type changes.
+// fit it. To be safe, change [Options.Epoch] whenever the type changes.
 func decode[At any](ctx context.Context, page *Page, cursor string) (*At, error) {
 	after := new(At)
 	err := tripseal.Guard(func() (err error) {
@@ -254,11 +238,8 @@ func decode[At any](ctx context.Context, page *Page, cursor string) (*At, error)
 	if err == nil {
 		return after, nil
 	}
-	fail := failedBecause(tripseal.ReasonVersion, "the position does not fit %T", *after)
-	if page.cursors != nil {
-		page.cursors.report(ctx, OpOpen, time.Now(), &page.request, cursor, fail)
-	}
-	return nil, &RejectError{fail.reason, fail.cause}
+	return nil, page.report(ctx, OpOpen, time.Now(), cursor,
+		failedBecause(tripseal.ReasonVersion, "the position does not fit %T", *after))
 }
 
 // encode returns a position as JSON. It refuses what would come back changed: see [tripseal.EncodeState].
@@ -277,9 +258,6 @@ func encode[At any](ctx context.Context, page *Page, after *At) (position []byte
 	if err == nil {
 		return position, nil
 	}
-	fail := failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", *after)
-	if page.cursors != nil {
-		page.cursors.report(ctx, OpIssue, time.Now(), &page.request, "", fail)
-	}
-	return nil, &IssueError{fail.reason, fail.cause}
+	return nil, page.report(ctx, OpIssue, time.Now(), "",
+		failedBecause(tripseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", *after))
 }

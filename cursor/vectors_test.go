@@ -73,7 +73,7 @@ func (v *vector) ring(t *testing.T) *tripseal.Ring {
 }
 
 func (v *vector) service(t *testing.T) service {
-	return newService(t, cursor.Config{Keys: v.ring(t), Audience: v.Audience, Epoch: v.Epoch})
+	return newService(t, settings{Keys: v.ring(t), Audience: v.Audience, Epoch: v.Epoch})
 }
 
 // open opens the cursor half a second after it was issued.

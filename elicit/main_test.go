@@ -171,7 +171,7 @@ func (s *service) reseal(token, from, to string) string {
 	if !ok || !strings.Contains(state, from) {
 		s.t.Fatalf("%q is not in %q", from, state)
 	}
-	questions, _ := round.Questions()
+	questions := slices.Collect(round.Asked)
 	changed := whose.Sign(strings.Replace(state, from, to, 1))
 	if token, err = s.Seal(context.Background(), &round, &changed, questions...); err != nil {
 		s.t.Fatal(err)

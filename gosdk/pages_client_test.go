@@ -336,7 +336,7 @@ func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
 
 // The cursor does not count towards the limit of the arguments, however long it is.
 func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "a", MaxPosition: 32 << 10})
+	cursors, err := cursor.New(boundary(t, &book{}, nil), cursor.Options{MaxPosition: 32 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -279,10 +278,7 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 	}
 	handler := func(context.Context, *mcp.CallToolRequest, clash, *key) ([]row, *key, error) { return nil, nil, nil }
 	for name, register := range map[string]func(){
-		"clash": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
-		"same name": func() {
-			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, listRows, &gosdk.PageOptions{NextCursor: "items"})
-		},
+		"clash":      func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
 		"nil":        func() { gosdk.AddPagedTool(nil, &mcp.Tool{Name: "t"}, listRows, nil) },
 		"no tool":    func() { gosdk.AddPagedTool(protected, nil, listRows, nil) },
 		"no handler": func() { gosdk.AddPagedTool[listArgs, key, row](protected, &mcp.Tool{Name: "t"}, nil, nil) },
@@ -308,7 +304,7 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 // the boundary's policy.
 func TestOtherIssuersKeepToRequireUser(t *testing.T) {
 	for user, want := range map[string]bool{"alice": true, "": false} {
-		issuer, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "rows.example.com", Logger: slog.New(slog.DiscardHandler)})
+		issuer, err := cursor.New(boundary(t, &book{}, nil), cursor.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +362,7 @@ func TestIntegersLeaveWithAllTheirDigits(t *testing.T) {
 }
 
 func TestAnExpiredCursorSaysStartOver(t *testing.T) {
-	cursors, err := cursor.New(cursor.Config{Keys: tripseal.Ephemeral(), Audience: "test", TTL: time.Second})
+	cursors, err := cursor.New(boundary(t, &book{}, nil), cursor.Options{TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -271,8 +271,6 @@ func TestAPagedToolThatCannotWorkIsNotRegistered(t *testing.T) {
 		"the cursor's name":              func() { add(r, mcp.NewTool("t", mcp.WithString("cursor")), nil) },
 		"the cursor's name in any case":  func() { add(r, mcp.NewTool("t", mcp.WithString("CurSor")), nil) },
 		"a name of the author's":         with(cursor.PageOptions{Cursor: "Team"}),
-		"unbound is no argument":         with(cursor.PageOptions{Unbound: []string{"Team"}}),
-		"unbound, and nothing described": func() { add(r, mcp.NewTool("t"), unbound) },
 		"a schema that is no JSON":       func() { add(r, mcp.NewToolWithRawSchema("t", "", []byte(`{`)), nil) },
 		"longer than the boundary takes": with(cursor.PageOptions{MaxArguments: 1 << 30}),
 		"no engine":                      func() { mcpgo.AddPagedTool(r.srv, nil, mcp.NewTool("t"), list, nil) },
@@ -290,9 +288,13 @@ func TestAPagedToolThatCannotWorkIsNotRegistered(t *testing.T) {
 
 func TestAnIssuerOfTheAuthorsIsUsed(t *testing.T) {
 	r := newRigWith(t, tripseal.Config{RequireUser: true})
-	config, _ := cursor.ConfigOf(r.engine.Boundary())
+	config := r.engine.Boundary().Config()
 	config.RequireUser, config.Audience = false, "own"
-	own, err := cursor.New(config)
+	boundary, err := tripseal.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := cursor.New(boundary, cursor.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // Make one [Observer] in your program, and connect it to everything that it should observe:
 //
-//   - set tripseal.Config.Observer and cursor.Config.Observer to [Observer.Observe]
+//   - set tripseal.Config.Observer to [Observer.Observe]
 //   - set keys.Options.Observer to [Observer.ObserveKeys]
 //   - set tripseal.Config.Replay to the store that [Observer.Store] returns
 //

@@ -22,8 +22,7 @@ const (
 )
 
 // Observe counts an event of a boundary or of cursors, and adds it to the span in the context.
-// Pass it to tripseal.Config.Observer, and to cursor.Config.Observer if you make cursors
-// without an adapter.
+// Pass it to tripseal.Config.Observer.
 func (o *Observer) Observe(ctx context.Context, e tripseal.Event) {
 	l := labels{operation: known(operations, e.Op), method: known(methods, e.Method), reason: string(e.Reason)}
 	if e.Op == tripseal.OpSealHandle || e.Op == tripseal.OpOpenHandle {

@@ -245,7 +245,9 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 			tripseal.Question{Key: "pay", Kind: tripseal.KindURL})
 		ts.Check(err)
 	case "cursor", "public":
-		cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "release.example.com", Epoch: "2"})
+		boundary, err := tripseal.New(tripseal.Config{Keys: ring, Audience: "release.example.com"})
+		ts.Check(err)
+		cursors, err := cursor.New(boundary, cursor.Options{Epoch: "2"})
 		ts.Check(err)
 		page, err := cursors.Open(ctx, request, "")
 		ts.Check(err)

@@ -44,7 +44,7 @@ func (c cursors) Open(ctx context.Context, request tripseal.Request, text string
 			cause = errAmongArguments
 		}
 		c.log(ctx, reason.Level(), "atd: cursor rejected", cause, "reason", string(reason), "tool", tripseal.PlainText(request.Target), "cursor_bytes", len(text))
-		return cursor.Page{}, &cursor.RejectError{Reason: reason}
+		return cursor.Page{}, &cursor.Error{Reason: reason}
 	}
 	return c.pageOf(request, page, requestPayload), nil
 }
@@ -108,7 +108,7 @@ func (c cursors) pageOf(request tripseal.Request, page Page, requestPayload *pay
 		token, reason, cause := c.issueNext(ctx, request, page, requestPayload, next)
 		if reason != "" {
 			c.log(ctx, slog.LevelError, "atd: cursor not issued", cause, "reason", string(reason), "tool", tripseal.PlainText(request.Target), "state_bytes", len(next.Position))
-			return "", &cursor.IssueError{Reason: reason}
+			return "", &cursor.Error{Op: cursor.OpIssue, Reason: reason}
 		}
 		return token, nil
 	})

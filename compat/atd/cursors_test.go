@@ -75,14 +75,14 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 			"shared": {Shared: true}, "cached": {Cached: time.Hour}, "too long": {Position: make([]byte, 300)},
 		} {
 			_, err := page.Next(t.Context(), next)
-			var issue *cursor.IssueError
+			var issue *cursor.Error
 			if !errors.As(err, &issue) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		var rejected *cursor.RejectError
+		var rejected *cursor.Error
 		if _, err := c.Open(gone, failing, token); !errors.As(err, &rejected) || rejected.Reason != tripseal.ReasonCanceled {
 			t.Errorf("a caller who gave up: %v", err)
 		}

@@ -22,7 +22,9 @@ func cursorComparison() comparison {
 
 func nativeCursor(position string) contender {
 	ctx := context.Background()
-	cursors, err := cursor.New(cursor.Config{Keys: ring(tripseal.GenerateKey()), Audience: audience})
+	boundary, err := tripseal.New(tripseal.Config{Keys: ring(tripseal.GenerateKey()), Audience: audience})
+	check(err)
+	cursors, err := cursor.New(boundary, cursor.Options{})
 	check(err)
 	page, err := cursors.Open(ctx, request, "")
 	check(err)

@@ -199,10 +199,14 @@ func (r *report) cursor(
 	}
 	reason := tripseal.ReasonAudience // no cursor is for a service without a name
 	if a.binding.Audience != "" {
-		cursors, err := cursor.New(cursor.Config{
-			Keys: all, Audience: a.binding.Audience, Epoch: a.epoch, MaxPosition: len(c.Position) + 1,
+		boundary, err := tripseal.New(tripseal.Config{
+			Keys: all, Audience: a.binding.Audience,
 			MaxArguments: len(a.binding.Arguments) + 1, Logger: slog.New(slog.DiscardHandler),
 		})
+		if err != nil {
+			return cli.Usage("--args: %w", err)
+		}
+		cursors, err := cursor.New(boundary, cursor.Options{Epoch: a.epoch, MaxPosition: len(c.Position) + 1})
 		if err != nil {
 			return cli.Usage("--args: %w", err)
 		}
@@ -210,7 +214,7 @@ func (r *report) cursor(
 		for _, user := range a.users {
 			request.Principal = func(context.Context) (string, error) { return user, nil }
 			_, err := cursors.Open(ctx, request, token)
-			var rejected *cursor.RejectError
+			var rejected *cursor.Error
 			if reason = ""; errors.As(err, &rejected) {
 				reason = rejected.Reason
 			}
