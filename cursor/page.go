@@ -50,7 +50,9 @@ func NewPage(number int, position []byte, next func(context.Context, NextPage) (
 
 // Format writes the page's number, without position, user or arguments, for every verb of package fmt. So printing a
 // page is safe.
-func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, "cursor.Page("+strconv.Itoa(p.number)+")") }
+func (p Page) Format(s fmt.State, _ rune) {
+	io.WriteString(s, "cursor.Page("+strconv.Itoa(p.number)+")")
+}
 
 // First reports whether this is the first page. On the first page, begin the list at its start.
 func (p *Page) First() bool { return p.number == 0 }

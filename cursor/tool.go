@@ -23,7 +23,7 @@ type PageOptions struct {
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
 	Items      string // the member of the result that holds the items; "" means "items"
 
-	// Unbound lists the names of arguments that may differ from page to page, for example "limit". Each is the
+	// Unbound lists the names of arguments that may differ from page to page, for example "limit". Each must be the
 	// exact name of a property at the root of the tool's schema. Nil means that all arguments must stay the same.
 	//
 	// List only arguments that decide how many items are on a page. If a filter or a tenant is unbound, a client can
@@ -61,7 +61,8 @@ func (o *PageOptions) WithDefaults(limit int) (PageOptions, error) {
 }
 
 // InputSchema returns the JSON of a tool's input schema, with the cursor as its last property. It returns an error if
-// a property has the cursor's name in any case. Register the tool with the returned schema.
+// a property has the cursor's name in any case, or if Unbound has a name that is no property. Register the tool with the
+// returned schema.
 func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	text, object, from, to := string(schema), "{}", 0, 0
 	root := strictjson.ReadMembers(text)
@@ -73,8 +74,10 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 			}
 		}
 	}
+	var names []string
 	properties := strictjson.ReadMembers(object)
 	for member, ok := properties.Next(); ok; member, ok = properties.Next() {
+		names = append(names, member.Name)
 		if strings.EqualFold(member.Name, o.Cursor) {
 			return nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another",
 				member.Name)
@@ -82,6 +85,12 @@ func (o *PageOptions) InputSchema(schema []byte) ([]byte, error) {
 	}
 	if !root.Whole() || !properties.Whole() {
 		return nil, errors.New("the input schema or its properties cannot be read as a JSON object")
+	}
+	for _, name := range o.Unbound {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: "+
+				"write a name from the properties at the root of the schema, in the same case", name)
+		}
 	}
 	except := ""
 	if len(o.Unbound) > 0 {

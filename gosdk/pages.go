@@ -33,8 +33,9 @@ type PageOptions = cursor.PageOptions
 // written as JSON, in at most 256 bytes: put a key into it, not a row.
 //
 // The cursor is taken out of the arguments before inner middleware, the schema and the handler see them. AddPagedTool
-// panics where mcp.AddTool does, and if an argument has the cursor's name in any case. Without an OutputSchema it
-// describes the items as [jsonschema.For] does. Do not register another tool under the name later.
+// panics where mcp.AddTool does, if an argument has the cursor's name in any case, and if PageOptions.Unbound has a
+// name that is no argument. Without an OutputSchema it describes the items as [jsonschema.For] does. Do not register
+// another tool under the name later.
 func AddPagedTool[In, At, Item any](
 	s *Server, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
 ) {

@@ -120,3 +120,29 @@ func cursorDescription(t *testing.T, session *mcp.ClientSession) string {
 	}
 	return schema.Properties.Cursor.Description
 }
+
+func TestAnUnboundNameThatIsNoArgumentIsRefusedAtRegistration(t *testing.T) {
+	schema := properties(`"prefix":{},"limit":{},"in":{"properties":{"deep":{}}}`)
+	for said, unbound := range map[string][]string{
+		`"limits" is no argument`:  {"limits"},
+		`"Limit" is no argument`:   {"Limit"},
+		`"deep" is no argument`:    {"deep"},
+		`"in.deep" is no argument`: {"in.deep"},
+		`"" is no argument`:        {""},
+		`"cursor" is no argument`:  {"cursor"},
+	} {
+		text := panicOf(func() { newTaker[map[string]any](t, schema, &gosdk.PageOptions{Unbound: unbound}) })
+		if !strings.HasPrefix(text, "gosdk: the paged tool") || !strings.Contains(text, said) {
+			t.Errorf("%q: %q", unbound, text)
+		}
+	}
+	for said, options := range map[string]*gosdk.PageOptions{
+		`"page" is no argument`:  {Cursor: "page", Unbound: []string{"page"}},
+		`"Limit" is no argument`: {Unbound: []string{"Limit"}},
+		``:                       {Unbound: []string{"limit"}},
+	} {
+		if text := panicOf(func() { newTaker[listArgs](t, nil, options) }); !strings.Contains(text, said) || (text == "") != (said == "") {
+			t.Errorf("%s: %q", said, text)
+		}
+	}
+}

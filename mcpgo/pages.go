@@ -45,7 +45,7 @@ type PageOptions struct {
 // returns an error, the SDK answers as for any typed tool.
 //
 // Describe the other arguments with the tool's schema, for example with mcp.WithInputSchema. AddPagedTool panics if one
-// of them has the cursor's name in any case.
+// of them has the cursor's name in any case, and if Unbound has a name that is no argument.
 func AddPagedTool[In, At, Item any](
 	srv *server.MCPServer, engine *wire.Engine, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions,
 ) {

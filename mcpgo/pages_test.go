@@ -271,6 +271,7 @@ func TestAPagedToolThatCannotWorkIsNotRegistered(t *testing.T) {
 		"the cursor's name":              func() { add(r, mcp.NewTool("t", mcp.WithString("cursor")), nil) },
 		"the cursor's name in any case":  func() { add(r, mcp.NewTool("t", mcp.WithString("CurSor")), nil) },
 		"a name of the author's":         with(cursor.PageOptions{Cursor: "Team"}),
+		"unbound is no argument":         with(cursor.PageOptions{Unbound: []string{"Team"}}),
 		"a schema that is no JSON":       func() { add(r, mcp.NewToolWithRawSchema("t", "", []byte(`{`)), nil) },
 		"longer than the boundary takes": with(cursor.PageOptions{MaxArguments: 1 << 30}),
 		"no engine":                      func() { mcpgo.AddPagedTool(r.srv, nil, mcp.NewTool("t"), list, nil) },
