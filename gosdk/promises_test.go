@@ -268,7 +268,7 @@ func TestTypedState(t *testing.T) {
 			t.Errorf("%s is a progress: %v, %v, %v", text, state, present, err)
 		}
 	}
-	for name, value := range map[string]any{"bytes": struct{ ID string }{"\xff"}, "a large integer in an any": map[string]any{"id": int64(1<<53 + 1)}} {
+	for name, value := range map[string]any{"a large integer in an any": map[string]any{"id": int64(1<<53 + 1)}, "a channel": make(chan int)} {
 		if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.CallToolResult{}, value); err == nil {
 			t.Errorf("%s: a state that would come back as another was taken", name)
 		}
