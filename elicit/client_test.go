@@ -238,7 +238,7 @@ func TestAnAnswerOfAnotherKindIsNone(t *testing.T) {
 func TestAnAnswerThatDoesNotFitFailsTheCall(t *testing.T) {
 	s := newService(t)
 	type age struct {
-		Years int `json:"years"`
+		Years int64 `json:"years"`
 	}
 	h := func(ask *elicit.Asker) (string, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
