@@ -37,3 +37,26 @@ func TestTheErrorOfTheServerReachesTheClient(t *testing.T) {
 		}
 	}
 }
+
+// TestANullInAFormOfAnOlderClientCountsAsAbsent answers a question of the server, as clients of older revisions do.
+func TestANullInAFormOfAnOlderClientCountsAsAbsent(t *testing.T) {
+	boundary, err := tripseal.New(tripseal.Config{Keys: tripseal.Ephemeral()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := wire.New(wire.Config{Boundary: boundary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sent, want := range map[string]string{
+		`{"action":"accept","content":{"name":"x","note":null}}`: `{"action":"accept","content":{"name":"x"}}`,
+		`{ "action":"accept","content": {"a":1.0} }`:             `{ "action":"accept","content": {"a":1.0} }`,
+		`{"roots":[{"uri":"file:///a","name":null}]}`:            `{"roots":[{"uri":"file:///a","name":null}]}`,
+		`{"tools":null}`: `{"tools":null}`,
+	} {
+		x := engine.Open(context.Background(), `{"jsonrpc":"2.0","id":7,"result":`+sent+` , "x":1}`, tripseal.User("alice"))
+		if want := `{"jsonrpc":"2.0","id":7,"result":` + want + ` , "x":1}`; x.Forward != want {
+			t.Errorf("%s: the server got %q", sent, x.Forward)
+		}
+	}
+}

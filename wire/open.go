@@ -42,6 +42,11 @@ func (e *Engine) open(
 			break
 		}
 		x.Forward = m.text
+		raw := m.result.Raw
+		if fields, clear := answerNames.read(raw); clear && hasNull(raw) && kindOf(fields) == tripseal.KindForm {
+			at := m.result.From
+			x.Forward = m.text[:at] + withoutNulls(raw, &fields[3]) + m.text[at+len(raw):]
+		}
 	case m.isNotification() && x.kind != plain:
 		x.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
 	case x.kind == call:
