@@ -244,3 +244,21 @@ func TestAClientThatInitializesIsOlderWhateverItAskedFor(t *testing.T) {
 		session.Close()
 	}
 }
+
+// A call that waits for its user holds its arguments once: every run of the handler reads the same memory.
+func TestAWaitingCallHoldsItsArgumentsOnce(t *testing.T) {
+	server := newServer()
+	s, seen := addSteps(newServer(), "steps", 4), map[*byte]int{}
+	server.AddTool(&mcp.Tool{Name: "steps", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		seen[&req.Params.Arguments[0]]++
+		return s.handle(ctx, req)
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	call := &mcp.CallToolParams{Name: "steps", Arguments: map[string]any{"text": strings.Repeat("x", 1<<20)}}
+	if result, err := callTool(t, connect(t, server, answering(), revision2025), call); err != nil || text(result) != "done after 4" {
+		t.Fatalf("%q, %v", text(result), err)
+	}
+	if len(seen) != 1 {
+		t.Errorf("the runs of the handler saw the arguments in %d places", len(seen))
+	}
+}
